@@ -1,0 +1,6 @@
+CREATE TABLE entries (
+    id INTEGER PRIMARY KEY,
+    name VARCHAR(100) NOT NULL,
+    text VARCHAR(1000) NOT NULL,
+    written_at DATETIME NOT NULL
+);

@@ -1,0 +1,131 @@
+//! Keeps keys out of logs.
+
+use std::borrow::Cow;
+
+use http::header::{AUTHORIZATION, HeaderName};
+
+use super::{Settings, is_named};
+
+/// What stands in a log in place of a key.
+const HIDDEN: &[u8] = b"***";
+
+/// The parameters and headers that carry keys, anywhere in a configuration.
+///
+/// They are hidden everywhere, not only where their path asks for them: a client that errs in the
+/// path still sends its key.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Redaction {
+    parameters: Vec<String>,
+    headers: Vec<HeaderName>,
+}
+
+impl Redaction {
+    /// Gathers what all `auth.api-key` of a configuration name.
+    pub fn gather<'a>(all: impl IntoIterator<Item = &'a Settings>) -> Redaction {
+        let mut redaction = Redaction::default();
+        for api_key in all.into_iter().filter_map(|settings| settings.api_key.as_deref()) {
+            redaction.parameters.extend(api_key.query.clone());
+            redaction.headers.extend(api_key.bearer.then_some(AUTHORIZATION));
+            redaction.headers.extend(api_key.header.clone());
+        }
+        redaction.parameters.sort_unstable();
+        redaction.parameters.dedup();
+        redaction.headers.sort_unstable_by(|one, other| one.as_str().cmp(other.as_str()));
+        redaction.headers.dedup();
+        redaction
+    }
+
+    /// Whether the values of the header `name` are hidden.
+    pub fn hides(&self, name: &HeaderName) -> bool {
+        self.headers.contains(name)
+    }
+
+    /// Gives `target`, a request's or a Referer, piece by piece with keys replaced by `***`; without
+    /// any allocation, unless a parameter's name is encoded.
+    pub fn pieces(&self, target: &[u8], mut piece: impl FnMut(&[u8])) {
+        let mut rest = target;
+        if !self.parameters.is_empty()
+            && let Some(query) = memchr::memchr(b'?', target)
+        {
+            let mut start = query + 1;
+            let mut done = 0;
+            while start < target.len() {
+                let end = memchr::memchr(b'&', &target[start..]).map_or(target.len(), |length| start + length);
+                if let Some(equals) = memchr::memchr(b'=', &target[start..end])
+                    && self.parameters.iter().any(|name| is_named(&target[start..start + equals], name))
+                {
+                    piece(&target[done..=start + equals]);
+                    piece(HIDDEN);
+                    done = end;
+                }
+                start = end + 1;
+            }
+            rest = &target[done..];
+        }
+        piece(rest);
+    }
+
+    /// Gives `target` with keys replaced by `***`: itself, where there are none.
+    pub fn redacted<'a>(&self, target: &'a str) -> Cow<'a, str> {
+        let mut count = 0;
+        self.pieces(target.as_bytes(), |_| count += 1);
+        if count == 1 {
+            return Cow::Borrowed(target);
+        }
+        let mut hidden = Vec::with_capacity(target.len());
+        self.pieces(target.as_bytes(), |piece| hidden.extend_from_slice(piece));
+        Cow::Owned(String::from_utf8_lossy(&hidden).into_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::directive::apply;
+
+    fn redaction() -> Redaction {
+        let settings =
+            |text: &str| apply(Settings::default(), &format!("auth.api-key: {{{text}, sql: 'SELECT ?'}}")).unwrap();
+        let all = [
+            settings("query: key"),
+            settings("query: api key, header: X-API-Key"),
+            settings("bearer: ON"),
+            Settings::default(),
+        ];
+        Redaction::gather(&all)
+    }
+
+    #[test]
+    fn values_of_the_parameters_that_carry_keys_are_hidden() {
+        let redaction = redaction();
+        for (target, expected) in [
+            ("/p?key=secret", "/p?key=***"),
+            ("/p?key=secret&a=b", "/p?key=***&a=b"),
+            ("/p?a=b&key=secret&key=other&key=", "/p?a=b&key=***&key=***&key=***"),
+            ("/p?a=b&k%65y=secret", "/p?a=b&k%65y=***"),
+            ("/p?api+key=a=b&api%20key=c", "/p?api+key=***&api%20key=***"),
+            ("http://host/p?&&key=secret#there", "http://host/p?&&key=***"),
+            ("/p?key", "/p?key"),
+            ("/key=open?monkey=open&Key=open", "/key=open?monkey=open&Key=open"),
+            ("/p?", "/p?"),
+            ("/p?key=secret?key=secret", "/p?key=***"),
+            ("/p?é=1&key=é", "/p?é=1&key=***"),
+        ] {
+            assert_eq!(redaction.redacted(target), expected, "{target}");
+        }
+    }
+
+    #[test]
+    fn a_target_without_a_key_is_left_as_it_is() {
+        assert!(matches!(redaction().redacted("/p?a=b&c"), Cow::Borrowed("/p?a=b&c")));
+        assert!(matches!(Redaction::default().redacted("/p?key=open"), Cow::Borrowed("/p?key=open")));
+    }
+
+    #[test]
+    fn headers_that_carry_keys_are_hidden() {
+        let redaction = redaction();
+        assert!(redaction.hides(&AUTHORIZATION));
+        assert!(redaction.hides(&HeaderName::from_static("x-api-key")));
+        assert!(!redaction.hides(&http::header::REFERER));
+    }
+}

@@ -1,0 +1,151 @@
+//! The native namespaces that scripts call: one file each, one line each in [`BINDINGS`].
+
+mod auth;
+mod db;
+mod json;
+mod log;
+mod store;
+
+/// All namespaces.
+pub const BINDINGS: &[Binding] = &[auth::BINDING, db::BINDING, json::BINDING, log::BINDING, store::BINDING];
+
+/// A namespace.
+pub struct Binding {
+    /// What stands before `::`.
+    pub name: &'static str,
+    /// What it is for.
+    pub summary: &'static str,
+    /// Its functions, for the reference.
+    pub functions: &'static [Function],
+    /// Puts the functions into the namespace.
+    pub register: fn(&mut rhai::Module),
+}
+
+/// A function of a namespace.
+pub struct Function {
+    /// As it is called, without the namespace; optional arguments in brackets.
+    pub signature: &'static str,
+    /// What it does, and when it fails.
+    pub summary: &'static str,
+    /// A script, and after ` → ` its value as JSON.
+    pub example: &'static str,
+}
+
+/// Makes all namespaces known to an engine.
+pub fn register(engine: &mut rhai::Engine) {
+    for binding in BINDINGS {
+        let mut module = rhai::Module::new();
+        (binding.register)(&mut module);
+        engine.register_static_module(binding.name, module.into());
+    }
+}
+
+/// Full names of all functions, such as `db::query`, for suggestions.
+pub fn names() -> impl Iterator<Item = String> {
+    BINDINGS.iter().flat_map(|binding| {
+        binding.functions.iter().map(|it| {
+            let name = it.signature.split('(').next().unwrap_or(it.signature);
+            format!("{}::{name}", binding.name)
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    use super::*;
+    use crate::db::{self, Databases};
+    use crate::directive::apply;
+    use crate::fiber;
+    use crate::http::{Connection, Id, Request, Upload};
+    use crate::reply::Reply;
+    use crate::script::{Context, Ended, Engines, MAKERS, Script, Settings, Source, named};
+    use crate::{auth, envelope};
+
+    const TABLE: &str = "CREATE TABLE example (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+        INSERT INTO example VALUES (1, 'one'), (2, 'two');";
+
+    /// Runs a handler's body with a database of two rows, behind the key `secret`.
+    fn answer(body: &str) -> Reply {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name).display().to_string();
+        std::fs::create_dir(at("migrations")).unwrap();
+        std::fs::write(at("migrations/001_example.sql"), TABLE).unwrap();
+        let text =
+            format!("databases: {{main: {{url: 'sqlite:{}', migrations: {}}}}}", at("example.db"), at("migrations"));
+        let settings = apply(db::Settings::default(), &text).unwrap();
+        db::migrate(&settings).unwrap();
+        let key = "auth.api-key: {query: key, required: OFF, sql: SELECT name FROM example WHERE name = ?}";
+        let context = Context {
+            shapes: Default::default(),
+            envelope: envelope::Settings::default(),
+            auth: apply(auth::Settings::default(), key).unwrap(),
+            software: "rhaid".into(),
+            databases: Rc::new(Databases::new(&settings, 1)),
+        };
+        let source = Source {
+            name: "example.rhai".into(),
+            path: "example.rhai".into(),
+            text: format!("|env| {{ {body} }}").into(),
+            line: 1,
+            indent: 0,
+        };
+        let engines = Engines::new([register as _]);
+        let limits = Settings::default();
+        let functions: Rc<[String]> = names().collect();
+        let head = ::http::Request::builder().uri("/?key=secret").body(()).unwrap().into_parts().0;
+        let address = "127.0.0.1:80".parse().unwrap();
+        let request = Rc::new(Request {
+            head,
+            connection: Rc::new(Connection { remote: address, local: address }),
+            server_name: "default".into(),
+            script_name: "".into(),
+            path_info: 0,
+            id: Id(1),
+            upload: RefCell::new(Upload::None),
+            identity: None,
+            variables: RefCell::default(),
+        });
+        let ended = tokio::runtime::LocalRuntime::new().unwrap().block_on(async {
+            let load = || Script::load(&engines, source, &limits, context, functions);
+            let script = fiber::run(limits.start_limits(), load).await.unwrap().map_err(|it| it.to_string()).unwrap();
+            let env = script.env(request);
+            env.set_auth(named(Some("example")));
+            let ended = fiber::run(limits.limits(), || script.respond(&env)).await.unwrap();
+            env.end();
+            ended
+        });
+        match ended {
+            Ended::Reply(reply) => reply,
+            other => panic!("{body}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn each_example_gives_what_it_says() {
+        for function in BINDINGS.iter().flat_map(|it| it.functions) {
+            let (code, expected) = function.example.split_once(" → ").expect("an example has ` → ` and its value");
+            let reply = answer(&format!("json({{ {code} }})"));
+            assert_eq!(reply.body, expected, "{}", function.example);
+        }
+    }
+
+    #[test]
+    fn each_maker_gives_what_it_says() {
+        for maker in MAKERS {
+            let (code, expected) = maker.example.split_once(" → ").expect("an example has ` → ` and its reply");
+            let reply = answer(code);
+            assert_eq!(format!("{} {}", reply.status, String::from_utf8_lossy(&reply.body)), expected);
+        }
+    }
+
+    #[test]
+    fn no_function_has_a_reserved_word_for_its_name() {
+        for name in names() {
+            let last = name.rsplit("::").next().unwrap_or_default();
+            assert!(rhai::Engine::new().compile(format!("fn {last}() {{}}")).is_ok(), "{name}");
+        }
+    }
+}

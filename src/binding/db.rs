@@ -1,0 +1,209 @@
+//! `db::`: the databases that the configuration names.
+
+use rhai::{
+    Array, Blob, Dynamic, EvalAltResult, FnPtr, FuncRegistration, INT, ImmutableString, Map, Module, NativeCallContext,
+};
+
+use super::{Binding, Function};
+use crate::db::{Database, Error, Kind, Value};
+use crate::script::{Context, Decimal, Result, Row, Rows, Wrong, raise};
+
+pub(super) const BINDING: Binding = Binding {
+    name: "db",
+    summary: "the databases of the configuration; placeholders are `?`, a list expands in `IN (?)`, `()` is NULL. \
+              Errors can be caught: maps with `kind` and `message`",
+    functions: &[
+        Function {
+            signature: "query(sql[, parameters])",
+            summary: "all rows, to be indexed, walked with `for`, or given to `success` or `json` as they are",
+            example: "db::query(\"SELECT 1 AS a, 'x' AS b UNION ALL SELECT ?, NULL\", [2]) → [{\"a\":1,\"b\":\"x\"},{\"a\":2,\"b\":null}]",
+        },
+        Function {
+            signature: "first(sql[, parameters])",
+            summary: "the first row, or `()` if there is none",
+            example: "[db::first(\"SELECT 1 AS a\").a, db::first(\"SELECT 1 WHERE 0 = 1\") == ()] → [1,true]",
+        },
+        Function {
+            signature: "value(sql[, parameters])",
+            summary: "the first column of the first row, or `()`",
+            example: "db::value(\"SELECT COUNT(*) FROM example WHERE id IN (?)\", [[1, 2]]) → 2",
+        },
+        Function {
+            signature: "exec(sql[, parameters])",
+            summary: "changes something: `#{rows_affected, last_insert_id}`",
+            example: "db::exec(\"INSERT INTO example (id, name) VALUES (?, ?)\", [7, \"seven\"]) → {\"last_insert_id\":7,\"rows_affected\":1}",
+        },
+        Function {
+            signature: "transaction(closure)",
+            summary: "calls the closure with the database: all of it is done, or nothing if it throws; its value is the closure's",
+            example: "try { db::transaction(|tx| { tx.exec(\"DELETE FROM example\"); throw \"no\" }) } catch {} db::value(\"SELECT COUNT(*) FROM example\") → 2",
+        },
+        Function {
+            signature: "named(name)",
+            summary: "the database of that name, where there are several: it has the functions of `db::` as methods",
+            example: "db::named(\"main\").value(\"SELECT 1\") → 1",
+        },
+    ],
+    register,
+};
+
+/// A database by its name; the only one where that is not given.
+#[derive(Clone)]
+struct Handle {
+    name: Option<ImmutableString>,
+}
+
+const MAIN: Handle = Handle { name: None };
+
+fn register(module: &mut Module) {
+    FuncRegistration::new("named").set_into_module(module, |call: NativeCallContext, name: ImmutableString| {
+        let handle = Handle { name: Some(name) };
+        handle.database(&call)?;
+        Ok::<_, Box<EvalAltResult>>(handle)
+    });
+    // Each function exists in the namespace, and as a method of what `named` and `transaction` give.
+    one(module, "query", |call, database, sql, values| {
+        let rows = database.query(sql, values).map_err(|error| raised(call, error))?;
+        Ok(Dynamic::from(Rows::from(rows)))
+    });
+    one(module, "first", |call, database, sql, values| {
+        Ok(first(call, database, sql, values)?.map_or(Dynamic::UNIT, Dynamic::from))
+    });
+    one(module, "value", |call, database, sql, values| {
+        let row = first(call, database, sql, values)?;
+        row.map_or(Ok(Dynamic::UNIT), |row| row.at(0)).map_err(|wrong| wrong.raise(call))
+    });
+    one(module, "exec", |call, database, sql, values| {
+        let done = database.exec(sql, values).map_err(|error| raised(call, error))?;
+        Ok(Dynamic::from_map(Map::from_iter([
+            ("rows_affected".into(), INT::try_from(done.rows_affected).unwrap_or(INT::MAX).into()),
+            ("last_insert_id".into(), done.last_insert_id.map_or(Dynamic::UNIT, Dynamic::from)),
+        ])))
+    });
+    FuncRegistration::new("transaction")
+        .set_into_module(module, |call: NativeCallContext, body: FnPtr| transaction(&call, &MAIN, &body));
+    FuncRegistration::new("transaction")
+        .in_global_namespace()
+        .set_into_module(module, |call: NativeCallContext, handle: Handle, body: FnPtr| {
+            transaction(&call, &handle, &body)
+        });
+}
+
+type Act = fn(&NativeCallContext, &Database, &str, &[Value<'_>]) -> Result<Dynamic>;
+
+/// Registers one function in its four forms: of the only database or as a method, with parameters or without.
+fn one(module: &mut Module, name: &str, act: Act) {
+    let run = move |call: &NativeCallContext, handle: &Handle, sql: &str, parameters: &[Dynamic]| {
+        let values = parameters.iter().map(|it| value(call, it)).collect::<Result<Vec<_>>>()?;
+        act(call, &handle.database(call)?, sql, &values)
+    };
+    FuncRegistration::new(name)
+        .set_into_module(module, move |call: NativeCallContext, sql: &str| run(&call, &MAIN, sql, &[]));
+    FuncRegistration::new(name)
+        .set_into_module(module, move |call: NativeCallContext, sql: &str, parameters: Array| {
+            run(&call, &MAIN, sql, &parameters)
+        });
+    FuncRegistration::new(name)
+        .in_global_namespace()
+        .set_into_module(module, move |call: NativeCallContext, handle: Handle, sql: &str| {
+            run(&call, &handle, sql, &[])
+        });
+    FuncRegistration::new(name).in_global_namespace().set_into_module(
+        module,
+        move |call: NativeCallContext, handle: Handle, sql: &str, parameters: Array| {
+            run(&call, &handle, sql, &parameters)
+        },
+    );
+}
+
+impl Handle {
+    fn database(&self, call: &NativeCallContext) -> Result<Database> {
+        Context::with(call, |context| context.databases.database(self.name.as_deref()).cloned())?
+            .map_err(|error| raised(call, error))
+    }
+}
+
+fn first(call: &NativeCallContext, database: &Database, sql: &str, values: &[Value<'_>]) -> Result<Option<Row>> {
+    Ok(database.first(sql, values).map_err(|error| raised(call, error))?.map(Row::from))
+}
+
+/// Why a transaction failed: the script's own error is passed on as it is.
+enum Failure {
+    Script(Box<EvalAltResult>),
+    Database(Error),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure::Database(error)
+    }
+}
+
+fn transaction(call: &NativeCallContext, handle: &Handle, body: &FnPtr) -> Result<Dynamic> {
+    let database = handle.database(call)?;
+    let body = || body.call_within_context(call, (handle.clone(),)).map_err(Failure::Script);
+    database.transaction(body).map_err(|failure| match failure {
+        Failure::Script(error) => error,
+        Failure::Database(error) => raised(call, error),
+    })
+}
+
+/// A script's value as a parameter.
+fn value(call: &NativeCallContext, parameter: &Dynamic) -> Result<Value<'static>> {
+    if let Ok(number) = parameter.as_int() {
+        return Ok(Value::Int(number));
+    }
+    if let Ok(text) = parameter.as_immutable_string_ref() {
+        return Ok(Value::Text(text.to_string().into()));
+    }
+    if parameter.is_unit() {
+        return Ok(Value::Null);
+    }
+    if let Ok(number) = parameter.as_float() {
+        return Ok(Value::Float(number));
+    }
+    if let Ok(flag) = parameter.as_bool() {
+        return Ok(Value::Bool(flag));
+    }
+    if let Ok(character) = parameter.as_char() {
+        return Ok(Value::Text(character.to_string().into()));
+    }
+    if let Some(blob) = parameter.read_lock::<Blob>() {
+        return Ok(Value::Blob(blob.clone().into()));
+    }
+    if let Some(number) = parameter.read_lock::<Decimal>() {
+        return Ok(Value::Decimal(number.to_string().into()));
+    }
+    if let Ok(list) = parameter.as_array_ref() {
+        let values = list.iter().map(|it| match it.is_array() {
+            true => Err(raise(call, "a list in a list can't be a parameter".to_owned())),
+            false => value(call, it),
+        });
+        return Ok(Value::List(values.collect::<Result<_>>()?));
+    }
+    Err(raise(
+        call,
+        format!(
+            "a value of the type `{}` can't be a parameter\nhint: `json::text(value)` is its text",
+            parameter.type_name()
+        ),
+    ))
+}
+
+/// A database's error as a map that a script can catch.
+fn raised(call: &NativeCallContext, error: Error) -> Box<EvalAltResult> {
+    if let Kind::Stopped(stop) = error.kind {
+        return Wrong::from(stop).raise(call);
+    }
+    let optional = |text: Option<String>| text.map_or(Dynamic::UNIT, Dynamic::from);
+    raise(
+        call,
+        Map::from_iter([
+            ("kind".into(), Dynamic::from(error.kind.name())),
+            ("message".into(), error.message.into()),
+            ("code".into(), optional(error.code)),
+            ("constraint".into(), optional(error.constraint)),
+            ("column".into(), optional(error.column)),
+        ]),
+    )
+}

@@ -1,0 +1,59 @@
+//! `log::`: lines in the error log, with the request's number.
+
+use rhai::{Dynamic, FuncRegistration, Module};
+use tracing::Level;
+
+use super::{Binding, Function};
+use crate::fiber;
+use crate::http::Id;
+
+pub(super) const BINDING: Binding = Binding {
+    name: "log",
+    summary: "lines in the error log, each with the number of the request",
+    functions: &[
+        Function {
+            signature: "error(value)",
+            summary: "a line of the level ERROR",
+            example: "log::error(\"it broke\") → null",
+        },
+        Function {
+            signature: "warn(value)",
+            summary: "a line of the level WARN",
+            example: "log::warn(#{left: 3}) → null",
+        },
+        Function { signature: "info(value)", summary: "a line of the level INFO", example: "log::info(42) → null" },
+        Function {
+            signature: "trace(value)",
+            summary: "a line of the level TRACE, written where the environment has `RHAID_LOG=trace`",
+            example: "log::trace(\"here\") → null",
+        },
+    ],
+    register,
+};
+
+fn register(module: &mut Module) {
+    for (name, level) in
+        [("error", Level::ERROR), ("warn", Level::WARN), ("info", Level::INFO), ("trace", Level::TRACE)]
+    {
+        FuncRegistration::new(name).set_into_module(module, move |value: Dynamic| write(level, &value.to_string()));
+    }
+}
+
+/// Each level is a call of its own: tracing has its levels as constants of the place.
+fn write(level: Level, text: &str) {
+    let request = fiber::name().map(Id);
+    macro_rules! line {
+        ($macro:ident) => {
+            match request {
+                Some(request) => tracing::$macro!(%request, "{text}"),
+                None => tracing::$macro!("{text}"),
+            }
+        };
+    }
+    match level {
+        Level::ERROR => line!(error),
+        Level::WARN => line!(warn),
+        Level::INFO => line!(info),
+        _ => line!(trace),
+    }
+}

@@ -1,0 +1,172 @@
+//! The settings of the process as a whole.
+
+use std::path::PathBuf;
+
+use super::Listen;
+use crate::directive::{self, Directive, Level, Repeat};
+
+/// What holds for the process, whatever the host and the path.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Process {
+    pub listen: Vec<Listen>,
+    /// Workers; at least one. Default: the cores.
+    pub num_threads: usize,
+    /// Connections that are open at a time, over all workers. Default: 1024, as h2o's.
+    pub max_connections: usize,
+    /// Largest request body in bytes; a longer one gets 413 (RFC 9110 §15.5.14). Default: 1 GiB, as h2o's.
+    pub limit_request_body: u64,
+    /// The value of the `server` header.
+    pub server_name: String,
+    /// Where the number of the process is written.
+    pub pid_file: Option<PathBuf>,
+}
+
+impl Default for Process {
+    fn default() -> Process {
+        Process {
+            listen: Vec::new(),
+            num_threads: std::thread::available_parallelism().map_or(1, usize::from),
+            max_connections: 1024,
+            limit_request_body: 1 << 30,
+            server_name: concat!("rhaid/", env!("CARGO_PKG_VERSION")).to_owned(),
+            pid_file: None,
+        }
+    }
+}
+
+impl directive::Settings for Process {
+    const DIRECTIVES: &'static [Directive<Process>] = &[
+        Directive {
+            name: "listen",
+            levels: &[Level::Global],
+            repeat: Repeat::AddsUp,
+            summary: "An address to listen on: a port, `host:port`, a mapping of `host` and `port`, or a list of \
+                      them. At least one is needed.",
+            example: "listen:\n  - 8080\n  - \"[::1]:8081\"\n  - {host: 127.0.0.1, port: 8082}",
+            apply: |process, value| {
+                for address in Listen::read(value)? {
+                    // An address that is named twice is one, as in h2o.
+                    if !process.listen.contains(&address) {
+                        process.listen.push(address);
+                    }
+                }
+                Ok(())
+            },
+        },
+        Directive {
+            name: "num-threads",
+            levels: &[Level::Global],
+            repeat: Repeat::Once,
+            summary: "The number of workers. Default: the number of cores.",
+            example: "num-threads: 4",
+            apply: |process, value| {
+                process.num_threads = usize::try_from(value.integer(1..=1024)?).unwrap_or(1);
+                Ok(())
+            },
+        },
+        Directive {
+            name: "max-connections",
+            levels: &[Level::Global],
+            repeat: Repeat::Once,
+            summary: "The connections that may be open at a time, over all workers. Default: `1024`.",
+            example: "max-connections: 10000",
+            apply: |process, value| {
+                process.max_connections = usize::try_from(value.integer(1..=10_000_000)?).unwrap_or(usize::MAX);
+                Ok(())
+            },
+        },
+        Directive {
+            name: "limit-request-body",
+            levels: &[Level::Global],
+            repeat: Repeat::Once,
+            summary: "The largest body of a request; a larger one is answered with 413. Default: `1 GiB`.",
+            example: "limit-request-body: 10 MB",
+            apply: |process, value| {
+                process.limit_request_body = value.size()?;
+                Ok(())
+            },
+        },
+        Directive {
+            name: "server-name",
+            levels: &[Level::Global],
+            repeat: Repeat::Once,
+            summary: "The value of the `server` header of every answer. Default: `rhaid/VERSION`.",
+            example: "server-name: my-api",
+            apply: |process, value| {
+                let expected = "a text of visible ASCII characters";
+                let name = value.text_as(expected)?;
+                if name.is_empty() || !name.bytes().all(|it| matches!(it, b' '..=b'~')) {
+                    return Err(value.expected(expected).into());
+                }
+                process.server_name = name.to_owned();
+                Ok(())
+            },
+        },
+        Directive {
+            name: "pid-file",
+            levels: &[Level::Global],
+            repeat: Repeat::Once,
+            summary: "The file that holds the process id while the server runs. Default: none.",
+            example: "pid-file: var/rhaid.pid",
+            apply: |process, value| {
+                process.pid_file = Some(value.text_as("the path of a file")?.into());
+                Ok(())
+            },
+        },
+    ];
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::directive::{Problems, Section, parse};
+
+    fn process(text: &str) -> Result<Process, Problems> {
+        let mut process = Process::default();
+        let mut problems = Problems::default();
+        for (key, value) in parse(Path::new("host.yaml"), text)?.entries()? {
+            problems.check(process.apply(key.name(), &value).expect("a directive of the process"));
+        }
+        problems.or(process)
+    }
+
+    #[test]
+    fn every_setting_can_be_set() {
+        let text = "listen: 80\nlisten: [81, 80]\nnum-threads: 3\nmax-connections: 7\nlimit-request-body: 1 kB\n\
+                    server-name: a b\npid-file: x.pid\n";
+        let address = |port| Listen { host: None, port };
+        let expected = Process {
+            listen: vec![address(80), address(81)],
+            num_threads: 3,
+            max_connections: 7,
+            limit_request_body: 1000,
+            server_name: "a b".into(),
+            pid_file: Some("x.pid".into()),
+        };
+        assert_eq!(process(text), Ok(expected));
+    }
+
+    #[test]
+    fn mistakes_come_all_at_once() {
+        let text = "num-threads: 0\nmax-connections: all\nlimit-request-body: 10 MBs\nserver-name: \"ä\"\npid-file:\n";
+        let expected = "\
+host.yaml:1:14: `num-threads` is `0`, expected a whole number from 1 to 1024
+  1 | num-threads: 0
+    |              ^
+host.yaml:2:18: `max-connections` is `all`, expected a whole number from 1 to 10000000
+  2 | max-connections: all
+    |                  ^^^
+host.yaml:3:21: `limit-request-body` is `10 MBs`, expected a size such as `10 MB`
+  3 | limit-request-body: 10 MBs
+    |                     ^^^^^^
+host.yaml:4:14: `server-name` is `ä`, expected a text of visible ASCII characters
+  4 | server-name: \"ä\"
+    |              ^^^
+host.yaml:5:1: `pid-file` has no value, expected the path of a file
+  5 | pid-file:
+    | ^^^^^^^^";
+        assert_eq!(process(text).unwrap_err().to_string(), expected);
+    }
+}

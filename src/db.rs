@@ -1,0 +1,174 @@
+//! Named databases behind one trait: statements with `?`, rows, transactions, migrations. It does
+//! not know scripts; what waits, waits on the fiber that calls.
+
+mod database;
+mod error;
+mod migrations;
+mod placeholders;
+mod pool;
+mod rows;
+mod settings;
+mod sqlite;
+#[cfg(test)]
+mod trial;
+mod value;
+
+pub use self::database::Database;
+pub use self::error::{Error, Kind};
+pub use self::migrations::{check, connect_all, migrate};
+pub use self::rows::{Row, Rows};
+pub use self::settings::{Named, Settings, Url};
+pub use self::value::Value;
+
+/// The databases that rhaid knows; each is one file and one line.
+pub const BACKENDS: &[Backend] = &[sqlite::BACKEND];
+
+/// What speaks to one sort of database.
+pub struct Backend {
+    /// Its name; a migration `NNN_name.<this>.sql` is for it alone.
+    pub name: &'static str,
+    /// What its URLs begin with.
+    pub schemes: &'static [&'static str],
+    /// A URL of it.
+    pub example: &'static str,
+    /// Says what is wrong with what follows the scheme in a URL.
+    pub check_address: fn(address: &str) -> Result<(), String>,
+    /// Looks whether the database can be there, without connecting.
+    pub check_presence: fn(&Named, Missing) -> Result<(), Error>,
+    /// Opens a connection.
+    pub connect: fn(&Named, Missing) -> Opened,
+}
+
+/// A connection that was opened, or why it could not be.
+pub type Opened = Result<Box<dyn Connection>, Error>;
+
+/// What to do about a database that isn't there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// Create it.
+    Create,
+    /// It is an error.
+    Refuse,
+}
+
+/// A connection to a database, used by one piece of work at a time.
+pub trait Connection {
+    /// Runs a statement for its rows, of which no more than `most` are kept.
+    ///
+    /// # Errors
+    /// If the database refuses, the parameters don't fit, or the work has to stop.
+    fn query(&mut self, sql: &str, parameters: &[Value<'_>], most: usize) -> Result<Rows, Error>;
+
+    /// Runs a statement for its effect.
+    ///
+    /// # Errors
+    /// If the database refuses, the parameters don't fit, or the work has to stop.
+    fn exec(&mut self, sql: &str, parameters: &[Value<'_>]) -> Result<Executed, Error>;
+
+    /// Runs all statements of `sql`, a file's text, inside the transaction that is open.
+    ///
+    /// # Errors
+    /// With the place of the first statement that fails.
+    fn script(&mut self, sql: &str) -> Result<(), ScriptError>;
+
+    /// Opens a transaction with the right to write, or at a greater `depth` than 0 a savepoint in it.
+    ///
+    /// # Errors
+    /// If the database refuses.
+    fn begin(&mut self, depth: usize) -> Result<(), Error>;
+
+    /// Makes what happened since `begin` last.
+    ///
+    /// # Errors
+    /// If the database refuses; the transaction may still be open then.
+    fn commit(&mut self, depth: usize) -> Result<(), Error>;
+
+    /// Takes back what happened since `begin`.
+    ///
+    /// # Errors
+    /// If the database refuses.
+    fn rollback(&mut self, depth: usize) -> Result<(), Error>;
+
+    /// Whether a transaction is open, and the connection hence unfit for anybody else.
+    fn in_transaction(&self) -> bool;
+}
+
+/// What a statement did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Executed {
+    /// Rows that were inserted, changed or deleted.
+    pub rows_affected: u64,
+    /// The number that the last inserted row was given, where one was inserted that has a number.
+    pub last_insert_id: Option<i64>,
+}
+
+/// A statement of a file that failed.
+#[derive(Debug)]
+pub struct ScriptError {
+    /// Where in the text, in bytes.
+    pub offset: usize,
+    /// Why.
+    pub error: Error,
+}
+
+/// A worker's databases by name.
+pub struct Databases(Vec<(String, Database)>);
+
+impl Databases {
+    /// The databases of `settings` for one of so many workers. Nothing is opened before it is used.
+    pub fn new(settings: &Settings, workers: usize) -> Databases {
+        let database = |named: &Named| {
+            let limit = (named.max_connections / workers.max(1)).max(1);
+            (named.name.clone(), Database::new(named.clone(), limit))
+        };
+        Databases(settings.databases.iter().map(database).collect())
+    }
+
+    /// The database of this name, or the only one.
+    ///
+    /// # Errors
+    /// If there is none of this name, or several and no name; the message lists them.
+    pub fn database(&self, name: Option<&str>) -> Result<&Database, Error> {
+        let names = || self.0.iter().map(|(name, _)| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        match (name, self.0.as_slice()) {
+            (_, []) => Err(Error::new(Kind::Other, "no database is configured")
+                .hint("add one: `databases: {main: \"sqlite:var/app.db\"}`")),
+            (Some(name), all) => all.iter().find(|(it, _)| it == name).map(|(_, database)| database).ok_or_else(|| {
+                Error::new(Kind::Other, format!("no database `{name}` is configured, expected one of {}", names()))
+            }),
+            (None, [(_, only)]) => Ok(only),
+            (None, _) => Err(Error::new(Kind::Other, format!("there are several databases: {}", names()))
+                .hint("say which, by its name")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::trial::Trial;
+    use super::*;
+
+    #[test]
+    fn the_only_database_needs_no_name_and_one_of_several_does() {
+        let trial = Trial::bare();
+        let one = trial.databases();
+        assert!(one.database(None).is_ok() && one.database(Some("main")).is_ok());
+        let Err(error) = one.database(Some("mian")) else { panic!("there is no such database") };
+        assert_eq!(error.message, "no database `mian` is configured, expected one of `main`");
+        let mut settings = trial.settings.clone();
+        settings.databases.push(Named::new("log", "host.yaml:5:3", Url::parse("sqlite::memory:").unwrap()));
+        let two = Databases::new(&settings, 1);
+        assert!(two.database(Some("log")).is_ok());
+        let Err(error) = two.database(None) else { panic!("one of two was taken") };
+        assert_eq!(error.message, "there are several databases: `main`, `log`\nhint: say which, by its name");
+        let Err(error) = Databases::new(&Settings::default(), 1).database(None) else { panic!("there is none") };
+        assert!(error.message.starts_with("no database is configured"));
+    }
+
+    #[test]
+    fn every_example_of_a_backend_is_a_url_of_it() {
+        for backend in BACKENDS {
+            assert_eq!(Url::parse(backend.example).unwrap().backend().name, backend.name);
+        }
+    }
+}

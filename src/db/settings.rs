@@ -1,0 +1,214 @@
+//! The directive `databases`: which databases there are, under which names.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use super::{BACKENDS, Backend};
+use crate::directive::{self, Directive, Kind, Level, Node, Problems, Repeat};
+
+/// The databases of a configuration, in the order of the file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Settings {
+    /// Each has another name.
+    pub databases: Vec<Named>,
+}
+
+/// A database and the name that scripts know it by.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Named {
+    /// The key in `databases`.
+    pub name: String,
+    /// Where it stands in the configuration, as `conf/host.yaml:3:3`.
+    pub place: String,
+    /// What and where it is.
+    pub url: Url,
+    /// The folder of its migrations.
+    pub migrations: Option<PathBuf>,
+    /// Connections at a time over all workers; each worker has at least one. Default: 10.
+    pub max_connections: usize,
+}
+
+impl Settings {
+    /// The files that databases lie in.
+    pub fn files(&self) -> impl Iterator<Item = PathBuf> {
+        self.databases.iter().filter(|it| it.url.backend().name == "sqlite").map(|it| PathBuf::from(it.url.address()))
+    }
+}
+
+impl Named {
+    /// A database of this name with the defaults for what its URL does not say.
+    pub fn new(name: impl Into<String>, place: impl Into<String>, url: Url) -> Named {
+        Named { name: name.into(), place: place.into(), url, migrations: None, max_connections: 10 }
+    }
+}
+
+impl directive::Settings for Settings {
+    const DIRECTIVES: &'static [Directive<Settings>] = &[Directive {
+        name: "databases",
+        levels: &[Level::Global],
+        repeat: Repeat::Once,
+        summary: "Databases by name, each a URL, or a mapping of `url`, `migrations` (a folder of `NNN_name.sql`, \
+                  applied in order at start, once each; the database file is created where there is one) and \
+                  `max-connections` (over all workers, at least one each; default 10).",
+        example: "databases:\n  main:\n    url: sqlite:var/app.db\n    max-connections: 4\n  log: sqlite::memory:",
+        apply,
+    }];
+}
+
+fn apply(settings: &mut Settings, node: &Node) -> Result<(), Problems> {
+    let mut problems = Vec::new();
+    for (key, value) in node.entries()? {
+        match read(&key, &value) {
+            Ok(named) if settings.databases.iter().any(|it| it.name == named.name) => {
+                problems.push(key.problem(format!("there is another database `{}`", named.name)));
+            }
+            Ok(named) => settings.databases.push(named),
+            Err(found) => problems.extend(found.0),
+        }
+    }
+    if problems.is_empty() { Ok(()) } else { Err(Problems(problems)) }
+}
+
+fn read(key: &Node, value: &Node) -> Result<Named, Problems> {
+    let name = key.text()?;
+    let url = |node: &Node| Url::parse(node.text()?).map_err(|message| node.problem(message));
+    if value.kind() != Kind::Mapping {
+        return Ok(Named::new(name, key.place(), url(value)?));
+    }
+    let mut problems = Vec::new();
+    let (mut address, mut has_url, mut migrations, mut max_connections) = (None, false, None, None);
+    for (field, node) in value.fields(&["url", "migrations", "max-connections"])? {
+        let outcome = match field {
+            "url" => {
+                has_url = true;
+                url(&node).map(|it| address = Some(it))
+            }
+            "migrations" => node.text().map(|it| migrations = Some(PathBuf::from(it))),
+            _ => node.integer(1..=10_000).map(|it| max_connections = usize::try_from(it).ok()),
+        };
+        problems.extend(outcome.err());
+    }
+    if !has_url {
+        let problem = value.problem(format!("database `{name}` has no `url`"));
+        problems.push(problem.hint(format!("add one, such as `url: {}`", BACKENDS[0].example)));
+    }
+    match address {
+        Some(url) if problems.is_empty() => {
+            let named = Named::new(name, key.place(), url);
+            let max_connections = max_connections.unwrap_or(named.max_connections);
+            Ok(Named { migrations, max_connections, ..named })
+        }
+        _ => Err(Problems(problems)),
+    }
+}
+
+/// What and where a database is; a password in it prints as `***`.
+#[derive(Clone)]
+pub struct Url {
+    text: String,
+    backend: &'static Backend,
+}
+
+impl Url {
+    /// Finds the backend for a URL such as `sqlite:var/app.db`.
+    ///
+    /// # Errors
+    /// If there is none, or if it refuses what follows the scheme; the message says what is known.
+    pub fn parse(text: &str) -> Result<Url, String> {
+        let Some((scheme, address)) = text.split_once(':') else {
+            return Err(format!("a database's URL begins with `{}`, found none of them", schemes()));
+        };
+        let Some(backend) = BACKENDS.iter().find(|it| it.schemes.contains(&scheme)) else {
+            return Err(format!("`{scheme}:` is no database that rhaid knows, expected `{}`", schemes()));
+        };
+        (backend.check_address)(address)?;
+        Ok(Url { text: text.to_owned(), backend })
+    }
+
+    /// What follows the scheme and its colon.
+    pub fn address(&self) -> &str {
+        self.text.split_once(':').map_or("", |(_, address)| address)
+    }
+
+    /// What speaks to this sort of database.
+    pub fn backend(&self) -> &'static Backend {
+        self.backend
+    }
+}
+
+fn schemes() -> String {
+    let schemes: Vec<String> = BACKENDS.iter().flat_map(|it| it.schemes).map(|scheme| format!("{scheme}:")).collect();
+    schemes.join("`, `")
+}
+
+impl PartialEq for Url {
+    fn eq(&self, other: &Url) -> bool {
+        self.text == other.text
+    }
+}
+
+impl fmt::Display for Url {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&masked(&self.text))
+    }
+}
+
+impl fmt::Debug for Url {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&masked(&self.text))
+    }
+}
+
+/// `text` with the password before the `@` as `***` (RFC 3986 §3.2.1).
+fn masked(text: &str) -> String {
+    let masked = text.split_once("://").and_then(|(scheme, rest)| {
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        // A password with an unescaped `/` or `?` in it is wrong, but must not be shown either.
+        let at = rest[..end].rfind('@').or_else(|| rest.rfind('@'))?;
+        let (user, _) = rest[..at].split_once(':')?;
+        Some(format!("{scheme}://{user}:***{}", &rest[at..]))
+    });
+    masked.unwrap_or_else(|| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_finds_its_backend() {
+        let url = Url::parse("sqlite:var/app.db").unwrap();
+        assert_eq!(
+            (url.backend().name, url.address(), url.to_string().as_str()),
+            ("sqlite", "var/app.db", "sqlite:var/app.db")
+        );
+        assert!(Url::parse("sqlite::memory:").is_ok());
+        assert!(Url::parse("sqlite:///var/app.db").is_ok());
+    }
+
+    #[test]
+    fn a_url_without_a_backend_is_told_what_is_known() {
+        for (text, message) in [
+            ("oracle://host", "`oracle:` is no database that rhaid knows, expected `sqlite:`"),
+            ("var/app.db", "a database's URL begins with `sqlite:`, found none of them"),
+            ("", "a database's URL begins with `sqlite:`, found none of them"),
+            ("sqlite:", "`sqlite:` is followed by nothing, expected a path such as `sqlite:var/app.db`"),
+        ] {
+            assert_eq!(Url::parse(text).unwrap_err(), message);
+        }
+        assert!(Url::parse("sqlite:a.db?mode=ro").unwrap_err().contains("options in the URL are not known"));
+    }
+
+    #[test]
+    fn a_password_never_prints() {
+        for (text, shown) in [
+            ("mysql://me:secret@host/a", "mysql://me:***@host/a"),
+            ("mysql://me:sec@ret@host:3306/a@b", "mysql://me:***@host:3306/a@b"),
+            ("mysql://me:sec/ret@host", "mysql://me:***@host"),
+            ("mysql://me@host/a", "mysql://me@host/a"),
+            ("sqlite:var/a@b.db", "sqlite:var/a@b.db"),
+        ] {
+            assert_eq!(masked(text), shown);
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Everything that one reading of the files gives, on one worker: it never changes, and a request
+//! is served by one generation from first to last.
+
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use http::HeaderValue;
+
+use crate::access_log::Logs;
+use crate::auth::Redaction;
+use crate::binding;
+use crate::config::{self, Config};
+use crate::db::Databases;
+use crate::envelope;
+use crate::handler::{Chain, Inherited, Workshop};
+use crate::http::{Connection, Id, Request, Upload};
+use crate::router::{HostName, Hosts, Paths, Target};
+use crate::script::Engines;
+
+/// What a worker serves.
+pub struct Generation {
+    /// The `Server` header.
+    pub server: HeaderValue,
+    hosts: Hosts<Host>,
+}
+
+struct Host {
+    paths: Paths<Site>,
+    fallback: Site,
+}
+
+/// What serves a path, or what is on no path of a host.
+pub struct Site {
+    server_name: Rc<str>,
+    script_name: Rc<str>,
+    chain: Chain,
+    envelope: envelope::Settings,
+    logs: Logs,
+}
+
+/// A site with the place in a request's path where it begins.
+pub struct Found<'g> {
+    site: &'g Site,
+    path_info: usize,
+}
+
+/// What a generation is built for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// To serve.
+    Serve,
+    /// To see whether it can be built: no log file is made.
+    Test,
+}
+
+impl Generation {
+    /// Builds what the configuration describes: scripts are compiled and started, on fibers.
+    ///
+    /// # Errors
+    /// All scripts and files that are no good, each ready to be read.
+    pub async fn build(config: &Config, engines: &Engines, purpose: Purpose) -> Result<Generation, Vec<String>> {
+        let process = &config.process;
+        let everything = config
+            .hosts
+            .iter()
+            .flat_map(|host| host.paths.iter().map(|path| &path.inherited).chain(std::iter::once(&host.inherited)));
+        let shared = Shared {
+            engines,
+            databases: Rc::new(Databases::new(&config.databases, process.num_threads)),
+            functions: binding::names().collect(),
+            redaction: Arc::new(Redaction::gather(everything.map(|it| &it.auth))),
+            hidden: config.files.iter().cloned().chain(config.databases.files()).collect(),
+            purpose,
+        };
+        let mut problems = Vec::new();
+        let mut hosts = Vec::new();
+        for host in &config.hosts {
+            let server_name: Rc<str> = host.key.as_str().into();
+            let mut paths = Vec::new();
+            for path in &host.paths {
+                match shared.site(config, server_name.clone(), path).await {
+                    Ok(site) => paths.push((path.key.clone(), site)),
+                    Err(more) => problems.extend(more),
+                }
+            }
+            let nowhere = Chain::new(Vec::new(), envelope::Settings::plain());
+            match shared.logs(&host.inherited) {
+                Ok(logs) => {
+                    let fallback = Site {
+                        server_name,
+                        script_name: "".into(),
+                        chain: nowhere,
+                        envelope: envelope::Settings::plain(),
+                        logs,
+                    };
+                    let name = HostName::parse(&host.key).expect("the configuration has checked its hosts");
+                    hosts.push((name, Host { paths: Paths::new(paths), fallback }));
+                }
+                Err(problem) => problems.push(problem),
+            }
+        }
+        let server = HeaderValue::from_str(&process.server_name)
+            .map_err(|_| vec![format!("`server-name` is {:?}, which is no header value", process.server_name)])?;
+        if problems.is_empty() {
+            return Ok(Generation { server, hosts: Hosts::new(hosts) });
+        }
+        // What several paths share is no good once.
+        let mut seen = HashSet::new();
+        problems.retain(|it| seen.insert(it.clone()));
+        Err(problems)
+    }
+
+    /// What serves a path of a host.
+    pub fn site(&self, authority: &str, default_port: u16, path: &str) -> Found<'_> {
+        let host = self.hosts.find(authority, default_port);
+        match host.paths.find(&Target::new(path)) {
+            Some((site, path_info)) => Found { site, path_info },
+            None => Found { site: &host.fallback, path_info: 0 },
+        }
+    }
+}
+
+/// What all sites of a generation are made with.
+struct Shared<'a> {
+    engines: &'a Engines,
+    databases: Rc<Databases>,
+    functions: Rc<[String]>,
+    redaction: Arc<Redaction>,
+    hidden: Rc<[PathBuf]>,
+    purpose: Purpose,
+}
+
+impl Shared<'_> {
+    async fn site(&self, config: &Config, server_name: Rc<str>, path: &config::Path) -> Result<Site, Vec<String>> {
+        let inherited = &path.inherited;
+        let has_keys = inherited.auth.api_key.is_some();
+        let is_api = has_keys || path.handlers.iter().any(|it| it.is_api());
+        let envelope = if is_api { inherited.envelope.clone() } else { envelope::Settings::plain() };
+        let workshop = Workshop {
+            engines: self.engines,
+            inherited,
+            envelope: &envelope,
+            databases: &self.databases,
+            functions: &self.functions,
+            redaction: &self.redaction,
+            body_limit: config.process.limit_request_body,
+            software: &config.process.server_name,
+            hidden: &self.hidden,
+        };
+        let (mut handlers, mut problems) = (Vec::new(), Vec::new());
+        for plan in &path.handlers {
+            match plan.build(&workshop).await {
+                Ok(handler) => handlers.push(handler),
+                Err(problem) => problems.push(problem),
+            }
+        }
+        let logs = self.logs(inherited).map_err(|problem| vec![problem])?;
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let mut chain = Chain::new(handlers, envelope.clone());
+        if has_keys {
+            chain = chain.guarded(inherited.auth.clone(), self.databases.clone(), inherited.script.limits());
+        }
+        Ok(Site { server_name, script_name: path.key.trim_end_matches('/').into(), chain, envelope, logs })
+    }
+
+    fn logs(&self, inherited: &Inherited) -> Result<Logs, String> {
+        match self.purpose {
+            Purpose::Serve => inherited.access_log.open(&self.redaction).map_err(|error| error.to_string()),
+            Purpose::Test => Ok(Logs::default()),
+        }
+    }
+}
+
+impl<'g> Found<'g> {
+    /// The form of the errors there.
+    pub fn envelope(&self) -> &'g envelope::Settings {
+        &self.site.envelope
+    }
+
+    /// What answers there.
+    pub fn chain(&self) -> &'g Chain {
+        &self.site.chain
+    }
+
+    /// The request as the handlers there see it.
+    pub fn request(&self, head: http::request::Parts, upload: Upload, connection: Rc<Connection>, id: Id) -> Request {
+        Request {
+            head,
+            connection,
+            server_name: self.site.server_name.clone(),
+            script_name: self.site.script_name.clone(),
+            path_info: self.path_info,
+            id,
+            upload: RefCell::new(upload),
+            variables: RefCell::default(),
+            identity: None,
+        }
+    }
+
+    /// Where requests there are logged.
+    pub fn logs(&self) -> &'g Logs {
+        &self.site.logs
+    }
+}

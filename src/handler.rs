@@ -1,0 +1,160 @@
+//! What answers the requests of a path: the kinds of handlers, one file each.
+
+use std::cell::OnceCell;
+use std::fmt;
+use std::future::Future;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use http::HeaderMap;
+
+use crate::access_log;
+use crate::auth::{self, Redaction};
+use crate::db::Databases;
+use crate::directive::{Entry, Level, Node, Problems, Repeat, Section, entries};
+use crate::envelope;
+use crate::http::{Request, Response};
+use crate::script::{Engines, Env, Settings as Limits};
+
+mod chain;
+mod file;
+mod script;
+
+pub use chain::Chain;
+
+/// One handler of a path's chain.
+pub trait Handler {
+    /// Answers a request, or passes it to the next handler of the path.
+    fn handle<'a>(&'a self, visit: &'a Visit) -> Pin<Box<dyn Future<Output = Outcome> + 'a>>;
+}
+
+/// What a handler made of a request.
+#[derive(Debug)]
+pub enum Outcome {
+    /// The answer.
+    Answer(Response),
+    /// The next handler shall answer; these headers go with its answer (h2o's status 399).
+    Pass(HeaderMap),
+}
+
+/// A request on its way through the handlers of its path.
+pub struct Visit {
+    /// The request.
+    pub request: Rc<Request>,
+    /// What scripts see of it, made by the first of them: later ones see what earlier ones set.
+    pub env: OnceCell<Env>,
+}
+
+impl Drop for Visit {
+    fn drop(&mut self) {
+        // A script may keep its env for longer than the request, or in itself.
+        if let Some(env) = self.env.get() {
+            env.end();
+        }
+    }
+}
+
+/// What a path inherits from its host and the global level.
+#[derive(Clone, Debug, Default)]
+pub struct Inherited {
+    /// Limits of scripts.
+    pub script: Limits,
+    /// API keys.
+    pub auth: auth::Settings,
+    /// The JSON that replies wear.
+    pub envelope: envelope::Settings,
+    /// Where requests are logged.
+    pub access_log: access_log::Settings,
+    /// How files are served.
+    pub file: file::Settings,
+}
+
+impl Inherited {
+    /// Each feature's settings, for directives to be applied to.
+    pub fn sections(&mut self) -> [&mut dyn Section; 5] {
+        [&mut self.script, &mut self.auth, &mut self.envelope, &mut self.access_log, &mut self.file]
+    }
+
+    /// The directives of these settings.
+    pub fn entries() -> Vec<Entry> {
+        let tables = [
+            entries::<Limits>(),
+            entries::<auth::Settings>(),
+            entries::<envelope::Settings>(),
+            entries::<access_log::Settings>(),
+            entries::<file::Settings>(),
+        ];
+        tables.concat()
+    }
+}
+
+/// A directive that puts a handler into its path's chain.
+pub struct Kind {
+    /// Its name.
+    pub name: &'static str,
+    /// What it serves.
+    pub summary: &'static str,
+    /// A line for the reference.
+    pub example: &'static str,
+    /// Reads the directive's value, and the files that it names.
+    pub read: fn(&Node) -> Result<Arc<dyn Plan>, Problems>,
+}
+
+impl Kind {
+    /// The directive that adds a handler of this kind.
+    pub const fn entry(&self) -> Entry {
+        Entry {
+            name: self.name,
+            levels: &[Level::Path],
+            repeat: Repeat::AddsUp,
+            summary: self.summary,
+            example: self.example,
+        }
+    }
+}
+
+/// All kinds of handlers.
+pub const KINDS: &[Kind] = &[script::INLINE, script::FILE, file::FOLDER, file::SINGLE];
+
+/// A handler as the configuration describes it: the same for all workers.
+pub trait Plan: fmt::Debug + Send + Sync {
+    /// The files that it was read from.
+    fn files(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
+    /// Whether its path is an API: errors there wear the envelope.
+    fn is_api(&self) -> bool {
+        false
+    }
+
+    /// Makes the handler on a worker. The error is ready to be read.
+    fn build<'a>(&'a self, workshop: &'a Workshop<'a>) -> Building<'a>;
+}
+
+/// A handler that is being made.
+pub type Building<'a> = Pin<Box<dyn Future<Output = Result<Box<dyn Handler>, String>> + 'a>>;
+
+/// What the handlers of a path are made with.
+pub struct Workshop<'a> {
+    /// The worker's engines.
+    pub engines: &'a Engines,
+    /// The settings of the path.
+    pub inherited: &'a Inherited,
+    /// The form of the path's errors.
+    pub envelope: &'a envelope::Settings,
+    /// The generation's databases.
+    pub databases: &'a Rc<Databases>,
+    /// Names of the native functions, for suggestions.
+    pub functions: &'a Rc<[String]>,
+    /// What logs must not show.
+    pub redaction: &'a Arc<Redaction>,
+    /// Largest body in bytes.
+    pub body_limit: u64,
+    /// `SERVER_SOFTWARE`.
+    pub software: &'a str,
+    /// Files that are never served.
+    pub hidden: &'a Rc<[PathBuf]>,
+}

@@ -1,0 +1,107 @@
+//! The handlers of a path, one after the other, behind the path's API key.
+
+use std::any::Any;
+use std::cell::OnceCell;
+use std::rc::Rc;
+
+use http::HeaderMap;
+use http::StatusCode;
+
+use super::{Handler, Outcome, Visit};
+use crate::auth::{self, Denied};
+use crate::db::{self, Databases, Row, Value};
+use crate::envelope;
+use crate::fiber::{self, Limits, Stop};
+use crate::http::{Request, Response};
+
+/// Whom a request's key stands for: what [`Request::identity`] holds.
+pub type Identity = auth::Found<Row>;
+
+/// What answers the requests of one path.
+pub struct Chain {
+    handlers: Vec<Box<dyn Handler>>,
+    guard: Option<Guard>,
+    envelope: envelope::Settings,
+}
+
+/// The check of API keys before the handlers.
+struct Guard {
+    auth: auth::Settings,
+    databases: Rc<Databases>,
+    limits: Limits,
+}
+
+impl Chain {
+    /// `envelope` is the form of the errors that the chain itself answers.
+    pub fn new(handlers: Vec<Box<dyn Handler>>, envelope: envelope::Settings) -> Chain {
+        Chain { handlers, guard: None, envelope }
+    }
+
+    /// The chain behind a check of API keys, which may take as much as a script.
+    #[must_use]
+    pub fn guarded(mut self, auth: auth::Settings, databases: Rc<Databases>, limits: Limits) -> Chain {
+        self.guard = Some(Guard { auth, databases, limits });
+        self
+    }
+
+    /// Answers a request: 404 where all handlers pass.
+    pub async fn answer(&self, mut request: Request) -> (Rc<Request>, Response) {
+        if let Some(guard) = &self.guard {
+            match guard.identify(&request).await {
+                Ok(found) => request.identity = found.map(|it| Rc::new(it) as Rc<dyn Any>),
+                Err(denied) => {
+                    let response = guard.refuse(&request, &denied, &self.envelope);
+                    return (Rc::new(request), response);
+                }
+            }
+        }
+        let request = Rc::new(request);
+        let visit = Visit { request: request.clone(), env: OnceCell::new() };
+        let mut carried = HeaderMap::new();
+        for handler in &self.handlers {
+            match handler.handle(&visit).await {
+                Outcome::Answer(mut response) => {
+                    carry(&mut response, carried);
+                    return (request, response);
+                }
+                Outcome::Pass(headers) => carried.extend(headers),
+            }
+        }
+        let mut response = self.envelope.error_response(StatusCode::NOT_FOUND, None);
+        carry(&mut response, carried);
+        (request, response)
+    }
+}
+
+impl Guard {
+    /// Whom the request's key stands for. The database is asked on a fiber, as scripts do.
+    async fn identify(&self, request: &Request) -> Result<Option<Identity>, Denied<db::Error>> {
+        let check = || {
+            self.auth.check(&request.head, |sql, database, key| {
+                self.databases.database(database)?.first(sql, &[Value::from(key)])
+            })
+        };
+        if self.auth.database().is_none() {
+            return check();
+        }
+        fiber::run_named(request.id.0, self.limits, check)
+            .await
+            .unwrap_or_else(|_| Err(Denied::Failed(db::Error::new(db::Kind::Other, "the look-up panicked"))))
+    }
+
+    fn refuse(&self, request: &Request, denied: &Denied<db::Error>, envelope: &envelope::Settings) -> Response {
+        let Denied::Failed(error) = denied else { return self.auth.deny(denied, envelope) };
+        tracing::error!(request = %request.id, "an API key can't be looked up: {error}");
+        let late = matches!(error.kind, db::Kind::Busy | db::Kind::Timeout | db::Kind::Stopped(Stop::Time));
+        let status = if late { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::INTERNAL_SERVER_ERROR };
+        envelope.error_response(status, None)
+    }
+}
+
+/// Headers that came with a 399 go with the answer, but for those that it has itself.
+fn carry(response: &mut Response, mut carried: HeaderMap) {
+    for name in response.headers().keys() {
+        carried.remove(name);
+    }
+    response.headers_mut().extend(carried);
+}

@@ -1,0 +1,175 @@
+//! Serves files; scripts, the configuration and databases never.
+
+use std::fs::File;
+use std::future::{Future, ready};
+use std::io;
+use std::path::PathBuf;
+use std::pin::Pin;
+
+use http::header::{ALLOW, LOCATION};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
+
+use crate::envelope;
+use crate::handler::{Handler, Outcome, Visit};
+use crate::http::{Request, Response};
+
+mod body;
+mod condition;
+mod hidden;
+mod path;
+mod reply;
+
+use hidden::Hidden;
+use path::Wanted;
+
+/// Serves the files of a folder, or one file.
+///
+/// Finding and opening a file, and reading up to 64 KiB of it, is done by the worker itself, as in
+/// h2o and nginx: in the page cache it takes about as long as handing the work to another thread
+/// alone. A file that isn't there, which is what a request for a script costs where `file.dir` stands
+/// before it, takes a tenth of that. More than 64 KiB is read by other threads.
+#[derive(Debug)]
+pub struct Files {
+    source: Source,
+    hidden: Hidden,
+    errors: envelope::Settings,
+}
+
+#[derive(Debug)]
+enum Source {
+    Folder { root: PathBuf, index: Vec<String> },
+    One(PathBuf),
+}
+
+/// What was found for a request.
+enum Found {
+    File(File, PathBuf),
+    /// A folder with an index, asked for without a `/` at its end: where it is.
+    Moved(String),
+    Absent,
+}
+
+impl Files {
+    /// Serves what lies in `root`, and for a folder in it the first of `index` that exists.
+    ///
+    /// What has the path of one of `hidden` is as if it were absent, and so are SQLite's files beside
+    /// it, and scripts.
+    pub fn dir(root: PathBuf, index: Vec<String>, hidden: Vec<PathBuf>) -> Files {
+        let source = Source::Folder { root, index };
+        Files { source, hidden: Hidden::new(hidden), errors: envelope::Settings::plain() }
+    }
+
+    /// Serves the file `path` for whatever comes after the path of the configuration, as h2o's
+    /// `file.file` does.
+    pub fn one(path: PathBuf, hidden: Vec<PathBuf>) -> Files {
+        Files { source: Source::One(path), hidden: Hidden::new(hidden), errors: envelope::Settings::plain() }
+    }
+
+    /// Errors wear `errors`, where not h2o's plain text.
+    pub fn with_errors(self, errors: envelope::Settings) -> Files {
+        Files { errors, ..self }
+    }
+
+    fn answer(&self, request: &Request) -> Outcome {
+        let found = match &self.source {
+            Source::Folder { root, index } => self.find(root, index, request),
+            Source::One(path) => self.open(path.clone(), None),
+        };
+        match found {
+            Ok(Found::Absent) => Outcome::Pass(HeaderMap::new()),
+            // Only what exists can refuse a method: else the next handler may know better.
+            Ok(_) if !matches!(request.head.method, Method::GET | Method::HEAD) => {
+                let mut response = self.errors.error_response(StatusCode::METHOD_NOT_ALLOWED, None);
+                response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+                Outcome::Answer(response)
+            }
+            Ok(Found::Moved(location)) => Outcome::Answer(self.moved(&location)),
+            Ok(Found::File(file, path)) => {
+                let reply = reply::reply(&request.head, file, &path, &self.errors);
+                Outcome::Answer(reply.unwrap_or_else(|error| self.failed(request, &error)))
+            }
+            Err(error) => Outcome::Answer(self.failed(request, &error)),
+        }
+    }
+
+    fn find(&self, root: &PathBuf, index: &[String], request: &Request) -> io::Result<Found> {
+        let Some(wanted) = Wanted::new(request.path_info()) else { return Ok(Found::Absent) };
+        let path = wanted.in_folder(root);
+        let Some(metadata) = present(path.metadata())? else { return Ok(Found::Absent) };
+        if !metadata.is_dir() {
+            return if wanted.is_folder { Ok(Found::Absent) } else { self.open(path, Some(root)) };
+        }
+        for name in index {
+            match self.open(path.join(name), Some(root))? {
+                Found::Absent => {}
+                // Where h2o redirects also to a folder that has nothing to show, rhaid lets the next
+                // handler answer: else a script beside `file.dir` could not answer at its own path.
+                _ if !wanted.is_folder => {
+                    return Ok(Found::Moved(wanted.location(&request.script_name, request.head.uri.query())));
+                }
+                found => return Ok(found),
+            }
+        }
+        Ok(Found::Absent)
+    }
+
+    /// Opens a file that may be shown, and whose real path lies in `root`.
+    ///
+    /// Who can swap files for links while this looks at them can write in the folder, and may publish
+    /// what he likes.
+    fn open(&self, path: PathBuf, root: Option<&PathBuf>) -> io::Result<Found> {
+        let Some(metadata) = present(path.metadata())? else { return Ok(Found::Absent) };
+        // A pipe or a device could keep the worker waiting for ever.
+        if !metadata.is_file() {
+            return Ok(Found::Absent);
+        }
+        let Some(real) = present(path.canonicalize())? else { return Ok(Found::Absent) };
+        // The folder may itself be a link, and be swapped for another at any time.
+        let is_inside = root.map_or(Ok(true), |root| root.canonicalize().map(|root| real.starts_with(root)))?;
+        if !is_inside || self.hidden.has(&path, &real, &metadata) {
+            return Ok(Found::Absent);
+        }
+        let file = present(File::open(&real))?;
+        Ok(file.map_or(Found::Absent, |file| Found::File(file, path)))
+    }
+
+    fn moved(&self, location: &str) -> Response {
+        match HeaderValue::from_str(location) {
+            Ok(location) => {
+                let mut response = Response::default();
+                *response.status_mut() = StatusCode::MOVED_PERMANENTLY;
+                response.headers_mut().insert(LOCATION, location);
+                response
+            }
+            // A query with bytes that a header can't carry.
+            Err(_) => self.errors.error_response(StatusCode::BAD_REQUEST, None),
+        }
+    }
+
+    fn failed(&self, request: &Request, error: &io::Error) -> Response {
+        if error.kind() == io::ErrorKind::PermissionDenied {
+            return self.errors.error_response(StatusCode::FORBIDDEN, None);
+        }
+        let path = request.head.uri.path();
+        tracing::error!(request = %request.id, path, "a file can't be served: {error}");
+        self.errors.error_response(StatusCode::INTERNAL_SERVER_ERROR, None)
+    }
+}
+
+impl Handler for Files {
+    fn handle<'a>(&'a self, visit: &'a Visit) -> Pin<Box<dyn Future<Output = Outcome> + 'a>> {
+        Box::pin(ready(self.answer(&visit.request)))
+    }
+}
+
+/// Turns the errors that say that there is no such file into `None`.
+fn present<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    use io::ErrorKind::{InvalidFilename, InvalidInput, NotADirectory, NotFound};
+    match result {
+        Err(error) if matches!(error.kind(), NotFound | NotADirectory | InvalidFilename | InvalidInput) => Ok(None),
+        other => other.map(Some),
+    }
+}
+
+#[cfg(test)]
+mod tests;

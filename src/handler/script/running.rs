@@ -1,0 +1,139 @@
+//! A script as a handler: the body arrives, the script runs on a fiber, what it gives is answered.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::StatusCode;
+
+use crate::auth::{self, Redaction};
+use crate::envelope;
+use crate::fiber::{self, Limits, Stop};
+use crate::handler::chain::Identity;
+use crate::handler::{Handler, Outcome, Visit};
+use crate::http::{Refused, Request, Response, Upload};
+use crate::reply::{PASS, Reply};
+use crate::script::{Ended, Env, Row, Script, named};
+
+/// How long nothing of a body may come.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A script that answers the requests of a path.
+pub(super) struct Running {
+    pub(super) script: Script,
+    pub(super) limits: Limits,
+    pub(super) envelope: envelope::Settings,
+    pub(super) auth: auth::Settings,
+    /// Largest body in bytes.
+    pub(super) body_limit: u64,
+    pub(super) redaction: Arc<Redaction>,
+}
+
+impl Handler for Running {
+    fn handle<'a>(&'a self, visit: &'a Visit) -> Pin<Box<dyn Future<Output = Outcome> + 'a>> {
+        Box::pin(async move {
+            match self.run(visit).await {
+                Ok(outcome) => outcome,
+                Err(status) => Outcome::Answer(self.envelope.error_response(status, None)),
+            }
+        })
+    }
+}
+
+impl Running {
+    async fn run(&self, visit: &Visit) -> Result<Outcome, StatusCode> {
+        let request = &visit.request;
+        self.receive(request).await?;
+        let env = visit.env.get_or_init(|| self.env(request));
+        match fiber::run_named(request.id.0, self.limits, || self.script.respond(env)).await {
+            Ok(Ended::Reply(reply)) if reply.status == PASS => Ok(pass(request, reply)),
+            Ok(Ended::Reply(reply)) => Ok(Outcome::Answer(reply.into_response())),
+            Ok(Ended::Refused(status, message)) => Ok(Outcome::Answer(self.refusal(status, message.as_deref()))),
+            Ok(Ended::Stopped(stop, trace)) => {
+                self.log(request, &trace);
+                Err(if stop == Stop::Time {
+                    StatusCode::SERVICE_UNAVAILABLE
+                } else {
+                    StatusCode::INTERNAL_SERVER_ERROR
+                })
+            }
+            Ok(Ended::Failed(trace)) => {
+                self.log(request, &trace);
+                Err(StatusCode::INTERNAL_SERVER_ERROR)
+            }
+            Err(panic) => {
+                let message = panic.downcast_ref::<&str>().map(|it| (*it).to_owned());
+                let message = message.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+                self.log(request, &format!("{}: a native function panicked: {message}", self.script.source().name));
+                Err(StatusCode::INTERNAL_SERVER_ERROR)
+            }
+        }
+    }
+
+    fn env(&self, request: &Rc<Request>) -> Env {
+        let env = self.script.env(request.clone());
+        if let Some(identity) = request.identity.as_ref().and_then(|it| it.downcast_ref::<Identity>()) {
+            env.set_auth(match identity {
+                auth::Found::Row(row) => Row::from(row.clone()).into(),
+                auth::Found::Named(name) => named(name.as_deref()),
+            });
+        }
+        env
+    }
+
+    /// Reads the body before the script runs, as h2o does: it is checked against the limit first.
+    async fn receive(&self, request: &Request) -> Result<(), StatusCode> {
+        if !matches!(*request.upload.borrow(), Upload::Coming(_)) {
+            return Ok(());
+        }
+        // Taken out, so that nothing is borrowed while it comes.
+        let mut upload = request.upload.take();
+        let arrived = upload.arrive(self.body_limit, PATIENCE).await;
+        request.upload.replace(upload);
+        arrived.map_err(|refused| match refused {
+            Refused::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Refused::TooSlow => StatusCode::REQUEST_TIMEOUT,
+            Refused::Broken(error) => {
+                tracing::info!(request = %request.id, "a body broke off: {error}");
+                StatusCode::BAD_REQUEST
+            }
+            Refused::NoRoom(error) => {
+                tracing::error!(request = %request.id, "a body can't be kept: {error}");
+                StatusCode::INTERNAL_SERVER_ERROR
+            }
+        })
+    }
+
+    fn refusal(&self, status: u16, message: Option<&str>) -> Response {
+        let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut response = self.envelope.error_response(status, message);
+        if status == StatusCode::UNAUTHORIZED {
+            self.auth.challenge(response.headers_mut());
+        }
+        response
+    }
+
+    fn log(&self, request: &Request, trace: &impl std::fmt::Display) {
+        let target = request.head.uri.to_string();
+        let target = self.redaction.redacted(&target);
+        tracing::error!("{trace}\n  request: {} {target} ({})", request.head.method, request.id);
+    }
+}
+
+/// Status 399: the headers go with the next handler's answer; `x-fallthru-set-NAME` sets a
+/// variable of the environment instead.
+fn pass(request: &Request, reply: Reply) -> Outcome {
+    let mut headers = reply.headers;
+    let names: Vec<_> = headers.keys().filter(|it| it.as_str().starts_with(FALLTHRU)).cloned().collect();
+    for name in names {
+        let Some(value) = headers.remove(&name) else { continue };
+        let variable = name.as_str()[FALLTHRU.len()..].to_ascii_uppercase().replace('-', "_");
+        let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
+        request.variables.borrow_mut().push((variable, value));
+    }
+    Outcome::Pass(headers)
+}
+
+const FALLTHRU: &str = "x-fallthru-set-";

@@ -1,0 +1,11 @@
+//! Sockets and HTTP/1 on them, for whoever serves requests: a listener, connections, their end.
+//! What a request is for is not known here.
+
+mod connection;
+mod listener;
+mod live;
+mod socket;
+
+pub use connection::{Serve, converse};
+pub use listener::{Inbox, Outboxes, accept, bind, outboxes};
+pub use live::{Live, Patience};

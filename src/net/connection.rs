@@ -1,0 +1,134 @@
+//! One HTTP/1 connection.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use http_body::Body as _;
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use tokio::net::TcpStream;
+
+use super::live::{Entry, Fate, Live};
+use super::socket::Socket;
+use crate::http::{Body, Connection, Response, Upload};
+
+/// Largest head of a request in bytes; a longer one gets 431 (RFC 6585 §5).
+const HEAD_BYTES: usize = 64 << 10;
+/// As h2o's.
+const HEADERS: usize = 100;
+
+/// Answers requests.
+pub trait Serve: Clone + 'static {
+    /// Answers one request. It is dropped if the client goes away.
+    fn serve(
+        &self,
+        head: http::request::Parts,
+        upload: Upload,
+        connection: Rc<Connection>,
+    ) -> impl Future<Output = Response>;
+}
+
+/// Serves the requests of a connection until it ends.
+pub async fn converse<S: Serve>(stream: TcpStream, live: Rc<Live>, server: S) {
+    let (Ok(remote), Ok(local)) = (stream.peer_addr(), stream.local_addr()) else { return };
+    let canonical =
+        |address: std::net::SocketAddr| std::net::SocketAddr::new(address.ip().to_canonical(), address.port());
+    let connection = Rc::new(Connection { remote: canonical(remote), local: canonical(local) });
+    // Latency matters more than the number of packets; where it can't be set it does no harm.
+    let _ = stream.set_nodelay(true);
+    let guard = Guard { entry: live.enter(), live };
+    let entry = guard.entry.clone();
+    let peer = connection.clone();
+    let service = service_fn(move |request: http::Request<Incoming>| {
+        let (head, body) = request.into_parts();
+        let upload =
+            if body.is_end_stream() { Upload::None } else { Upload::Coming(Box::pin(body.map_err(io::Error::other))) };
+        entry.begin();
+        let answering = Answering(entry.clone());
+        let (server, peer) = (server.clone(), peer.clone());
+        async move {
+            let _answering = answering;
+            Ok::<http::Response<Body>, Infallible>(server.serve(head, upload, peer).await)
+        }
+    });
+    let socket = Socket { stream, entry: guard.entry.clone() };
+    let conversation = http1::Builder::new()
+        .max_buf_size(HEAD_BYTES)
+        .max_headers(HEADERS)
+        .pipeline_flush(true)
+        .serve_connection(socket, service);
+    if let Err(error) = (Conversation { conversation, entry: &guard.entry }).await {
+        report(&error, &connection);
+    }
+}
+
+/// hyper's connection, watched for the end that others decide on.
+struct Conversation<'a, C> {
+    conversation: C,
+    entry: &'a Entry,
+}
+
+trait Graceful: Future<Output = hyper::Result<()>> {
+    fn finish(self: Pin<&mut Self>);
+}
+
+impl<S> Graceful for http1::Connection<Socket, S>
+where
+    S: hyper::service::HttpService<Incoming, ResBody = Body>,
+    S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    fn finish(self: Pin<&mut Self>) {
+        self.graceful_shutdown();
+    }
+}
+
+impl<C: Graceful + Unpin> Future for Conversation<'_, C> {
+    type Output = hyper::Result<()>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        self.entry.watch(context.waker());
+        match self.entry.fate() {
+            Fate::Serve => {}
+            Fate::Finish => Pin::new(&mut self.conversation).finish(),
+            Fate::Abort => return Poll::Ready(Ok(())),
+        }
+        Pin::new(&mut self.conversation).poll(context)
+    }
+}
+
+/// Marks a connection as busy for as long as it lives.
+struct Answering(Rc<Entry>);
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        self.0.answered();
+    }
+}
+
+/// Takes the connection out of the worker's when it ends.
+struct Guard {
+    live: Rc<Live>,
+    entry: Rc<Entry>,
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.live.leave(&self.entry);
+    }
+}
+
+/// What hyper can't parse it has answered itself, without a body. A client that goes away is no news.
+fn report(error: &hyper::Error, connection: &Connection) {
+    let source = std::error::Error::source(error).map(|it| format!(": {it}")).unwrap_or_default();
+    if error.is_parse() || error.is_parse_too_large() {
+        tracing::info!(client = %connection.remote.ip(), "a request was refused: {error}{source}");
+    } else {
+        tracing::debug!(client = %connection.remote.ip(), "a connection broke: {error}{source}");
+    }
+}

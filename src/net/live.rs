@@ -1,0 +1,202 @@
+//! The connections of a worker: which of them are stuck, and how they end.
+//!
+//! A timer for each request would cost more than the request's own work; one look at all
+//! connections each second costs nothing.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::task::Waker;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+/// For how long a connection may do nothing, in seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// From a request's first byte to the end of its head, and between requests.
+    pub head: u32,
+    /// Without a byte of the response being taken.
+    pub write: u32,
+}
+
+impl Default for Patience {
+    fn default() -> Patience {
+        Patience { head: 10, write: 30 }
+    }
+}
+
+/// All connections of this worker.
+pub struct Live {
+    entries: RefCell<HashMap<u64, Rc<Entry>>>,
+    next: Cell<u64>,
+    seconds: Rc<Cell<u32>>,
+    patience: Patience,
+    emptied: Notify,
+}
+
+/// What is known of one connection.
+pub(super) struct Entry {
+    id: u64,
+    seconds: Rc<Cell<u32>>,
+    moved: Cell<u32>,
+    head_since: Cell<Option<u32>>,
+    state: Cell<State>,
+    fate: Cell<Fate>,
+    waker: RefCell<Waker>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Between requests, or in the head of one.
+    Idle,
+    /// A request is being answered: whoever does it has limits of its own.
+    Busy,
+    /// The response is on its way.
+    Answered,
+}
+
+/// How a connection goes on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    Serve,
+    /// It ends when the request in flight is answered.
+    Finish,
+    /// It ends at once.
+    Abort,
+}
+
+impl Live {
+    /// No connections yet.
+    pub fn new(patience: Patience) -> Rc<Live> {
+        Rc::new(Live {
+            entries: RefCell::default(),
+            next: Cell::new(0),
+            seconds: Rc::default(),
+            patience,
+            emptied: Notify::new(),
+        })
+    }
+
+    /// Number of connections.
+    pub fn len(&self) -> usize {
+        self.entries.borrow().len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.borrow().is_empty()
+    }
+
+    /// Ends connections that do nothing for too long, for ever.
+    pub async fn sweep(&self) {
+        let mut ticks = tokio::time::interval(Duration::from_secs(1));
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            let now = self.seconds.get() + 1;
+            self.seconds.set(now);
+            for entry in self.entries.borrow().values() {
+                if entry.is_stuck(now, self.patience) {
+                    entry.decide(Fate::Abort);
+                }
+            }
+        }
+    }
+
+    /// Ends all connections: those that answer a request when they are done, but after `grace` in any case.
+    pub async fn finish(&self, grace: Duration) {
+        self.decide_all(Fate::Finish);
+        if tokio::time::timeout(grace, self.gone()).await.is_err() {
+            tracing::warn!("{} connections are cut after {} s", self.len(), grace.as_secs());
+            self.decide_all(Fate::Abort);
+            self.gone().await;
+        }
+    }
+
+    async fn gone(&self) {
+        while !self.is_empty() {
+            self.emptied.notified().await;
+        }
+    }
+
+    fn decide_all(&self, fate: Fate) {
+        for entry in self.entries.borrow().values() {
+            entry.decide(fate);
+        }
+    }
+
+    pub(super) fn enter(&self) -> Rc<Entry> {
+        let id = self.next.get();
+        self.next.set(id + 1);
+        let entry = Rc::new(Entry {
+            id,
+            seconds: self.seconds.clone(),
+            moved: Cell::new(self.seconds.get()),
+            head_since: Cell::new(None),
+            state: Cell::new(State::Idle),
+            fate: Cell::new(Fate::Serve),
+            waker: RefCell::new(Waker::noop().clone()),
+        });
+        self.entries.borrow_mut().insert(id, entry.clone());
+        entry
+    }
+
+    pub(super) fn leave(&self, entry: &Entry) {
+        self.entries.borrow_mut().remove(&entry.id);
+        if self.is_empty() {
+            self.emptied.notify_waiters();
+        }
+    }
+}
+
+impl Entry {
+    pub(super) fn read(&self) {
+        self.moved.set(self.seconds.get());
+        if self.state.get() != State::Busy && self.head_since.get().is_none() {
+            self.state.set(State::Idle);
+            self.head_since.set(Some(self.seconds.get()));
+        }
+    }
+
+    pub(super) fn wrote(&self) {
+        self.moved.set(self.seconds.get());
+    }
+
+    pub(super) fn begin(&self) {
+        self.head_since.set(None);
+        self.state.set(State::Busy);
+    }
+
+    pub(super) fn answered(&self) {
+        self.moved.set(self.seconds.get());
+        self.state.set(State::Answered);
+    }
+
+    pub(super) fn fate(&self) -> Fate {
+        self.fate.get()
+    }
+
+    /// Whom to tell of a changed fate.
+    pub(super) fn watch(&self, waker: &Waker) {
+        if !self.waker.borrow().will_wake(waker) {
+            *self.waker.borrow_mut() = waker.clone();
+        }
+    }
+
+    fn is_stuck(&self, now: u32, patience: Patience) -> bool {
+        let quiet = now - self.moved.get();
+        match self.state.get() {
+            State::Busy => false,
+            State::Idle => {
+                quiet > patience.head || self.head_since.get().is_some_and(|since| now - since > patience.head)
+            }
+            State::Answered => quiet > patience.write.max(patience.head),
+        }
+    }
+
+    fn decide(&self, fate: Fate) {
+        self.fate.set(fate);
+        self.waker.borrow().wake_by_ref();
+    }
+}

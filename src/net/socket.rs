@@ -1,0 +1,71 @@
+//! The byte stream between hyper and a TCP connection, which notes when bytes move.
+
+#![allow(unsafe_code)]
+
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use hyper::rt::{Read, ReadBufCursor, Write};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+use super::live::Entry;
+
+pub(super) struct Socket {
+    pub(super) stream: TcpStream,
+    pub(super) entry: Rc<Entry>,
+}
+
+impl Read for Socket {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        mut buffer: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        // SAFETY: the bytes are only written to, never made uninitialized again: `ReadBuf` takes
+        // them as uninitialized and says how many it has filled.
+        let read = unsafe {
+            let mut filled = ReadBuf::uninit(buffer.as_mut());
+            ready!(Pin::new(&mut self.stream).poll_read(context, &mut filled))?;
+            filled.filled().len()
+        };
+        if read > 0 {
+            self.entry.read();
+        }
+        // SAFETY: so many bytes were filled just now.
+        unsafe { buffer.advance(read) };
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl Write for Socket {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let written = ready!(Pin::new(&mut self.stream).poll_write(context, bytes))?;
+        self.entry.wrote();
+        Poll::Ready(Ok(written))
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = ready!(Pin::new(&mut self.stream).poll_write_vectored(context, parts))?;
+        self.entry.wrote();
+        Poll::Ready(Ok(written))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}

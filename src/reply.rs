@@ -1,0 +1,137 @@
+//! A reply as handlers make it, and the response that it becomes.
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+
+use crate::http::{Body, Response};
+
+/// h2o's status for "not mine": the next handler of the path answers.
+pub const PASS: u16 = 399;
+
+/// Status, headers and body, before they are sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// 200 to 999, or [`PASS`].
+    pub status: u16,
+    /// Checked names and values, without those that belong to the connection.
+    pub headers: HeaderMap,
+    /// All of the body.
+    pub body: Bytes,
+}
+
+impl Reply {
+    /// A reply with a `content-type`.
+    pub fn new(status: u16, content_type: &'static str, body: impl Into<Bytes>) -> Reply {
+        let mut headers = HeaderMap::with_capacity(4);
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+        Reply { status, headers, body: body.into() }
+    }
+
+    /// A reply without headers and body.
+    pub fn empty(status: u16) -> Reply {
+        Reply { status, headers: HeaderMap::new(), body: Bytes::new() }
+    }
+
+    /// Adds a header line for each line of `value`, as Rack has it. Headers that are the
+    /// connection's own (RFC 9110 §7.6.1) and the length, which is counted, are left out.
+    ///
+    /// # Errors
+    /// If the name is no token or a value has control characters.
+    pub fn add_header(&mut self, name: &str, value: &str) -> Result<(), String> {
+        let name = header_name(name)?;
+        if is_connections_own(&name) {
+            return Ok(());
+        }
+        for line in value.split('\n') {
+            let value = HeaderValue::from_str(line.trim_matches([' ', '\t'])).map_err(|_| {
+                format!("the value of the header `{name}` has control characters: {}", line.escape_debug())
+            })?;
+            self.headers.append(&name, value);
+        }
+        Ok(())
+    }
+
+    /// The response. What a status must not have (RFC 9110 §6.4.1) is left out.
+    pub fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let bodiless = matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+        let body = if bodiless || self.body.is_empty() { Body::Empty } else { Body::Full(self.body) };
+        let mut response = Response::new(body);
+        *response.status_mut() = status;
+        *response.headers_mut() = self.headers;
+        response
+    }
+}
+
+/// Checks a status.
+///
+/// # Errors
+/// If it is none that a handler can answer with.
+pub fn status(number: i64) -> Result<u16, String> {
+    u16::try_from(number)
+        .ok()
+        .filter(|it| (200..=999).contains(it))
+        .ok_or_else(|| format!("the status {number} is not within 200 to 999"))
+}
+
+fn header_name(name: &str) -> Result<HeaderName, String> {
+    HeaderName::from_bytes(name.as_bytes())
+        .map_err(|_| format!("the header name {} is not a token (RFC 9110 §5.1)", quoted(name)))
+}
+
+fn quoted(text: &str) -> String {
+    format!("`{}`", text.escape_debug())
+}
+
+fn is_connections_own(name: &HeaderName) -> bool {
+    const OWN: [HeaderName; 5] =
+        [header::CONNECTION, header::TRANSFER_ENCODING, header::CONTENT_LENGTH, header::UPGRADE, header::TE];
+    OWN.contains(name) || matches!(name.as_str(), "keep-alive" | "proxy-connection")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_of_several_lines_becomes_several_headers() {
+        let mut reply = Reply::empty(200);
+        reply.add_header("X-Many", "123\n456").unwrap();
+        let values: Vec<_> = reply.headers.get_all("x-many").iter().collect();
+        assert_eq!(values, ["123", "456"]);
+    }
+
+    #[test]
+    fn a_header_cannot_be_smuggled_in() {
+        let mut reply = Reply::empty(200);
+        assert!(reply.add_header("x-bad\r\nx-evil", "1").is_err());
+        assert!(reply.add_header("x-bad", "1\rx-evil: 2").is_err());
+        assert!(reply.add_header("", "1").is_err());
+        assert!(reply.add_header("x y", "1").is_err());
+        assert!(reply.headers.is_empty());
+    }
+
+    #[test]
+    fn headers_of_the_connection_are_left_out() {
+        let mut reply = Reply::empty(200);
+        for name in ["Connection", "transfer-encoding", "Content-Length", "keep-alive"] {
+            reply.add_header(name, "5").unwrap();
+        }
+        assert!(reply.headers.is_empty());
+    }
+
+    #[test]
+    fn a_status_without_content_loses_its_body() {
+        let reply = Reply::new(204, "text/plain", "gone");
+        assert!(reply.into_response().body().is_empty());
+    }
+
+    #[test]
+    fn a_status_is_within_its_range() {
+        assert_eq!(status(200), Ok(200));
+        assert_eq!(status(399), Ok(PASS));
+        for number in [-1, 0, 99, 100, 199, 1000, i64::MAX] {
+            assert!(status(number).is_err(), "{number}");
+        }
+    }
+}

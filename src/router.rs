@@ -1,0 +1,12 @@
+//! Which of many things a request is for: by host, by the longest path prefix, by route pattern.
+//! What the things are it does not know.
+
+mod hosts;
+mod paths;
+mod pattern;
+mod target;
+
+pub use hosts::{HostName, Hosts};
+pub use paths::Paths;
+pub use pattern::{Captures, Pattern};
+pub use target::{Target, decode, without_dots};

@@ -1,0 +1,177 @@
+//! Hosts by the authority of a request.
+
+use std::fmt;
+
+/// A host as the configuration names it: `name`, `name:port`, `*.name`, `*` or `default`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct HostName {
+    name: Name,
+    port: Option<u16>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Name {
+    /// One name, in lower case.
+    Exact(String),
+    /// `*.name`, kept as `.name`: any number of labels before it.
+    Below(String),
+    /// `*`
+    Any,
+}
+
+impl HostName {
+    /// Reads a key of `hosts`.
+    ///
+    /// # Errors
+    /// What is wrong with it, for a message that names the key.
+    pub fn parse(key: &str) -> Result<HostName, &'static str> {
+        let (name, port) = split_port(key);
+        let port = match port {
+            None => None,
+            Some(port) => Some(port.parse().map_err(|_| "expected a port from 0 to 65535 after the `:`")?),
+        };
+        let name = name.to_ascii_lowercase();
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._[]:".contains(&byte) || !byte.is_ascii();
+        let plain = |name: &str| !name.is_empty() && name.bytes().all(allowed);
+        let name = match name.strip_prefix('*') {
+            Some("") => Name::Any,
+            Some(rest) if rest.starts_with('.') && plain(rest) => Name::Below(rest.to_owned()),
+            Some(_) => return Err("a `*` may only be the whole name or stand before a `.`"),
+            None if plain(&name) => Name::Exact(name),
+            None => {
+                return Err("expected a name such as `example.com`, `example.com:8080`, `*.example.com` or `default`");
+            }
+        };
+        Ok(HostName { name, port })
+    }
+
+    /// How well this name fits; a larger number is the better fit.
+    fn fit(&self, name: &str, port: u16) -> Option<usize> {
+        if self.port.is_some_and(|own| own != port) {
+            return None;
+        }
+        let closeness = match &self.name {
+            Name::Exact(own) if own.eq_ignore_ascii_case(name) => usize::MAX / 4,
+            Name::Below(end) if ends_with_ignore_case(name, end) => end.len(),
+            Name::Any => 0,
+            Name::Exact(_) | Name::Below(_) => return None,
+        };
+        Some(closeness * 2 + usize::from(self.port.is_some()))
+    }
+}
+
+impl fmt::Display for HostName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            Name::Exact(name) => f.write_str(name)?,
+            Name::Below(end) => write!(f, "*{end}")?,
+            Name::Any => f.write_str("*")?,
+        }
+        self.port.map_or(Ok(()), |port| write!(f, ":{port}"))
+    }
+}
+
+/// Things by host: an exact name goes before a wildcard, a longer wildcard before a shorter one,
+/// a name with the port before one without. What fits none is for `default`, or else for the first.
+#[derive(Debug)]
+pub struct Hosts<T> {
+    hosts: Vec<(HostName, T)>,
+    fallback: usize,
+}
+
+impl<T> Hosts<T> {
+    /// Keeps the order of `hosts`, which must not be empty.
+    pub fn new(hosts: Vec<(HostName, T)>) -> Hosts<T> {
+        let fallback = hosts.iter().position(|(it, _)| it.name == Name::Exact("default".to_owned())).unwrap_or(0);
+        Hosts { hosts, fallback }
+    }
+
+    /// The host for an authority such as `example.com:8080`; without a port it is `default_port`.
+    pub fn find(&self, authority: &str, default_port: u16) -> &T {
+        if let [(_, only)] = self.hosts.as_slice() {
+            return only;
+        }
+        let (name, port) = split_port(authority);
+        let name = name.strip_suffix('.').unwrap_or(name);
+        let port = port.map_or(Some(default_port), |it| it.parse().ok());
+        let best = port.and_then(|port| {
+            let fits =
+                self.hosts.iter().enumerate().filter_map(|(index, (host, _))| Some((host.fit(name, port)?, index)));
+            // Of equal fits, the first in the file.
+            fits.min_by_key(|(fit, _)| std::cmp::Reverse(*fit))
+        });
+        &self.hosts[best.map_or(self.fallback, |(_, index)| index)].1
+    }
+
+    /// All of them, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.hosts.iter().map(|(_, it)| it)
+    }
+}
+
+/// Splits `name:port`, also where the name is an IPv6 address in brackets.
+fn split_port(authority: &str) -> (&str, Option<&str>) {
+    match authority.rfind(':') {
+        Some(colon) if !authority[colon..].contains(']') && !authority[..colon].trim_end_matches(']').is_empty() => {
+            let inside_brackets = authority.starts_with('[') && !authority[..colon].ends_with(']');
+            if inside_brackets { (authority, None) } else { (&authority[..colon], Some(&authority[colon + 1..])) }
+        }
+        _ => (authority, None),
+    }
+}
+
+fn ends_with_ignore_case(name: &str, end: &str) -> bool {
+    let start = name.len().checked_sub(end.len());
+    start.is_some_and(|start| start > 0 && name.as_bytes()[start..].eq_ignore_ascii_case(end.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hosts(keys: &[&'static str]) -> Hosts<&'static str> {
+        Hosts::new(keys.iter().map(|key| (HostName::parse(key).unwrap(), *key)).collect())
+    }
+
+    #[test]
+    fn an_exact_name_goes_before_a_wildcard_whatever_their_order() {
+        let hosts = hosts(&["*", "*.example", "*.wild.example", "a.wild.example"]);
+        assert_eq!(*hosts.find("a.wild.example", 80), "a.wild.example");
+        assert_eq!(*hosts.find("b.wild.example", 80), "*.wild.example");
+        assert_eq!(*hosts.find("c.b.wild.example", 80), "*.wild.example");
+        assert_eq!(*hosts.find("wild.example", 80), "*.example");
+        assert_eq!(*hosts.find("elsewhere", 80), "*");
+    }
+
+    #[test]
+    fn a_key_without_a_port_fits_any_port_and_one_with_it_only_its_own() {
+        let hosts = hosts(&["other", "localhost:8080", "localhost"]);
+        assert_eq!(*hosts.find("localhost:8080", 80), "localhost:8080");
+        assert_eq!(*hosts.find("LOCALHOST:9000", 80), "localhost");
+        assert_eq!(*hosts.find("localhost", 8080), "localhost:8080");
+        assert_eq!(*hosts.find("localhost.", 1), "localhost");
+    }
+
+    #[test]
+    fn what_fits_none_is_for_default_or_else_for_the_first() {
+        assert_eq!(*hosts(&["a", "b"]).find("c", 80), "a");
+        assert_eq!(*hosts(&["a", "default"]).find("c", 80), "default");
+        assert_eq!(*hosts(&["a", "b"]).find("", 80), "a");
+        assert_eq!(*hosts(&["a", "b"]).find("b:99999", 80), "a");
+    }
+
+    #[test]
+    fn an_address_in_brackets_keeps_its_colons() {
+        let hosts = hosts(&["x", "[::1]", "[::1]:8080"]);
+        assert_eq!(*hosts.find("[::1]:8080", 80), "[::1]:8080");
+        assert_eq!(*hosts.find("[::1]", 80), "[::1]");
+    }
+
+    #[test]
+    fn a_bad_key_is_refused() {
+        for key in ["", "a b", "a*", "*a", "*.", "a:b", "a:70000", "a/b"] {
+            assert!(key == "*." || HostName::parse(key).is_err(), "{key}");
+        }
+        assert_eq!(HostName::parse("*.Example.com:81").unwrap().to_string(), "*.example.com:81");
+    }
+}

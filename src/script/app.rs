@@ -1,0 +1,192 @@
+//! What a script's value is: the app that answers requests.
+
+use std::rc::Rc;
+
+use rhai::{Dynamic, EvalAltResult, FnPtr, OptimizationLevel, Scope};
+
+use super::context::Context;
+use super::engine::Engines;
+use super::env::Env;
+use super::fault::stop_of;
+use super::program::{Function, Program, private_copy};
+use super::reply;
+use super::routes::{Dispatch, Router, Routes};
+use super::trace::Trace;
+use super::{Settings, Source, json};
+use crate::fiber::{Limits, Stop, Waiting};
+use crate::http::Request;
+use crate::reply::Reply;
+
+/// A script that has been compiled and started.
+pub struct Script {
+    source: Source,
+    program: Program,
+    app: App,
+    context: Rc<Context>,
+    functions: Rc<[String]>,
+    max_memory: u64,
+}
+
+/// How a call of a script ended.
+#[derive(Debug)]
+pub enum Ended {
+    /// With a reply, which may be the status 399.
+    Reply(Reply),
+    /// With a status and a message for the envelope, if it has one of its own.
+    Refused(u16, Option<String>),
+    /// A limit was hit.
+    Stopped(Stop, Trace),
+    /// The script failed.
+    Failed(Trace),
+}
+
+enum App {
+    Closure(Function),
+    Object(Dynamic, Function),
+    Router(Routes),
+}
+
+impl Settings {
+    /// What one call of a script may use.
+    pub fn limits(&self) -> Limits {
+        let memory = usize::try_from(self.max_memory).unwrap_or(usize::MAX);
+        Limits { time: self.timeout, operations: self.max_operations, memory, waiting: Waiting::Allowed }
+    }
+
+    /// What the start of a script may use: as much, but nothing there waits.
+    pub fn start_limits(&self) -> Limits {
+        Limits { waiting: Waiting::Refused, ..self.limits() }
+    }
+}
+
+impl Script {
+    /// Compiles a script and runs its top level. To be called on a fiber with
+    /// [`Settings::start_limits`]. `context.shapes` are learned here; `functions` are the names of
+    /// native functions, for suggestions.
+    ///
+    /// # Errors
+    /// If the script does not compile, fails at its start, or has no app.
+    pub fn load(
+        engines: &Engines,
+        source: Source,
+        settings: &Settings,
+        mut context: Context,
+        functions: Rc<[String]>,
+    ) -> std::result::Result<Script, Trace> {
+        let engine = engines.with_call_levels(settings.max_call_levels);
+        let mut ast = engine.compile(&*source.text).map_err(|error| Trace::of_parse(&source, &error))?;
+        context.shapes = json::Shapes::default();
+        context.shapes.learn(&ast);
+        ast.set_source(source.name.as_str());
+        let ast = engine.optimize_ast(&Scope::new(), ast, OptimizationLevel::Simple);
+        let context = Rc::new(context);
+        let failed = |error: Box<EvalAltResult>| match stop_of(&error) {
+            Some(stop) => Trace::whole(&source, limit_message(stop, "at its start")),
+            None => Trace::of_run(&source, &error, &functions),
+        };
+        let (program, value) = Program::load(engine, &ast, Dynamic::from(context.clone())).map_err(failed)?;
+        let has_handle = ast.iter_functions().any(|it| it.name == "handle" && it.params.len() == 1);
+        let app = App::of(value, has_handle).map_err(|message| Trace::whole(&source, message))?;
+        Ok(Script { source, program, app, context, functions, max_memory: settings.max_memory })
+    }
+
+    /// Answers a request. To be called on a fiber with [`Settings::limits`].
+    pub fn respond(&self, env: &Env) -> Ended {
+        let called = match &self.app {
+            App::Closure(function) => self.program.call(function, Dynamic::from(env.clone())),
+            App::Object(object, function) => {
+                self.program.call_method(function, &mut private_copy(object), Dynamic::from(env.clone()))
+            }
+            App::Router(routes) => match routes.dispatch(&self.program, env) {
+                Ok(Dispatch::Value(value)) => Ok(value),
+                Ok(Dispatch::NotFound) => return Ended::Refused(404, None),
+                Ok(Dispatch::OtherMethod(allow)) => return self.other_method(&allow),
+                Err(error) => Err(error),
+            },
+        };
+        match called {
+            Ok(value) => match reply::from_value(value) {
+                Ok(reply) => Ended::Reply(reply),
+                Err(message) => Ended::Failed(Trace::whole(&self.source, message)),
+            },
+            Err(error) => self.ended_by(&error),
+        }
+    }
+
+    /// The env of a request, for this and the later scripts of its path.
+    pub fn env(&self, request: Rc<Request>) -> Env {
+        Env::new(request, self.context.software.clone(), self.max_memory)
+    }
+
+    /// Where the script stands, for messages.
+    pub fn source(&self) -> &Source {
+        &self.source
+    }
+
+    fn other_method(&self, allow: &str) -> Ended {
+        let envelope = &self.context.envelope;
+        let mut reply = Reply::new(405, envelope.fail_type(), envelope.fail("Method not allowed"));
+        match reply.add_header("allow", allow) {
+            Ok(()) => Ended::Reply(reply),
+            Err(message) => Ended::Failed(Trace::whole(&self.source, message)),
+        }
+    }
+
+    /// `throw` of a reply or of a map with a status ends the request with it; all else is a fault.
+    fn ended_by(&self, error: &EvalAltResult) -> Ended {
+        if let Some(stop) = stop_of(error) {
+            return Ended::Stopped(stop, Trace::of_stop(&self.source, error, limit_message(stop, "")));
+        }
+        if let (EvalAltResult::ErrorRuntime(thrown, _), _) = super::fault::innermost(error) {
+            if reply::is_reply(thrown)
+                && let Ok(reply) = reply::from_value(thrown.clone())
+            {
+                return Ended::Reply(reply);
+            }
+            if let Ok(map) = thrown.as_map_ref()
+                && let Some(code) = map.get("status").and_then(|it| it.as_int().ok())
+                && let Ok(code) = crate::reply::status(code)
+            {
+                return Ended::Refused(code, map.get("message").map(ToString::to_string));
+            }
+        }
+        Ended::Failed(Trace::of_run(&self.source, error, &self.functions))
+    }
+}
+
+impl App {
+    fn of(value: Dynamic, has_handle: bool) -> std::result::Result<App, String> {
+        let expected = "expected a closure `|env| …`, a router, a map with `handle`, or `fn handle(env)`";
+        if value.is::<Router>() {
+            return Ok(App::Router(Routes::of(&value.cast::<Router>())));
+        }
+        if let Some(pointer) = value.read_lock::<FnPtr>() {
+            return Ok(App::Closure(Function::of(&pointer)));
+        }
+        if let Ok(map) = value.as_map_ref()
+            && let Some(pointer) = map.get("handle").and_then(|it| it.read_lock::<FnPtr>())
+        {
+            return Ok(App::Object(private_copy(&value), Function::of(&pointer)));
+        }
+        if has_handle {
+            return Ok(App::Closure(Function::named("handle")));
+        }
+        Err(format!("the script's value is of the type `{}`, {expected}", value.type_name()))
+    }
+}
+
+fn limit_message(stop: Stop, when: &str) -> String {
+    let what = match stop {
+        Stop::Cancelled => "nobody waits for its answer any more",
+        Stop::Time => "it took longer than `rhai.timeout`",
+        Stop::Operations => "it took more steps than `rhai.max-operations`",
+        Stop::Memory => "it held more memory than `rhai.max-memory`",
+        Stop::Stack => "its calls are nested too deeply for the stack",
+        Stop::CannotWait => "it waited where nothing can wait",
+    };
+    if when.is_empty() {
+        format!("the script was stopped: {what}")
+    } else {
+        format!("the script was stopped {when}: {what}")
+    }
+}

@@ -1,0 +1,40 @@
+//! What the native functions that a script calls know of the path that it serves.
+
+use std::rc::Rc;
+
+use rhai::{ImmutableString, NativeCallContext};
+
+use super::fault::{Result, raise};
+use super::json::Shapes;
+use crate::auth;
+use crate::db::Databases;
+use crate::envelope;
+
+/// The surroundings of a script. Rhai hands it to natives as the tag of the call.
+pub struct Context {
+    /// Order of the keys of maps, as the script's literals have it.
+    pub shapes: Shapes,
+    /// The words of the JSON envelope.
+    pub envelope: envelope::Settings,
+    /// How requests of the path show their API key.
+    pub auth: auth::Settings,
+    /// `SERVER_SOFTWARE`.
+    pub software: ImmutableString,
+    /// The databases of the generation.
+    pub databases: Rc<Databases>,
+}
+
+impl Context {
+    /// Gives the context of the running script to `read`.
+    ///
+    /// # Errors
+    /// If the call does not come from a script of a path.
+    pub fn with<T>(call: &NativeCallContext, read: impl FnOnce(&Context) -> T) -> Result<T> {
+        let context = call.tag().and_then(|tag| tag.read_lock::<Rc<Context>>());
+        let context = context.ok_or_else(|| raise(call, "this is only there for the scripts of a path".to_owned()))?;
+        // The lock is a plain borrow of the value in the call's own state, which nobody changes
+        // while the call runs; a copy of the pointer keeps it free of suspensions all the same.
+        let context = Rc::clone(&context);
+        Ok(read(&context))
+    }
+}

@@ -1,0 +1,255 @@
+//! What a script sees of a request: Rack's and CGI's keys, and beside them what a person would ask
+//! for. It answers from the request; what a script doesn't ask for is never built.
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::fmt;
+use std::rc::Rc;
+
+use bytes::Bytes;
+use rhai::{Array, Dynamic, Engine, EvalAltResult, ImmutableString, Map, NativeCallContext};
+
+use super::raise::Wrong;
+use crate::http::{Refused, Request};
+
+mod body;
+mod cookies;
+mod errors;
+mod fields;
+mod header;
+mod input;
+mod keys;
+mod params;
+mod readers;
+mod target;
+
+pub use fields::Fields;
+pub use keys::KEYS;
+use keys::Kind;
+pub use target::check as check_target;
+
+use errors::Errors;
+use fields::Pairs;
+use input::Input;
+
+/// A request as scripts see it. Clones are the same env: what one sets all see.
+#[derive(Clone)]
+pub struct Env(Rc<Inner>);
+
+struct Inner {
+    request: Rc<Request>,
+    software: ImmutableString,
+    memory: u64,
+    /// What scripts have set; it is looked at first.
+    own: RefCell<Map>,
+    auth: RefCell<Dynamic>,
+    path: RefCell<Rc<Pairs>>,
+    query: OnceCell<Rc<Pairs>>,
+    form: OnceCell<Rc<Pairs>>,
+    cookies: OnceCell<Rc<Pairs>>,
+    json: OnceCell<Dynamic>,
+    text: OnceCell<ImmutableString>,
+    input: OnceCell<Input>,
+    has_ended: Cell<bool>,
+}
+
+/// The path parameters that were there before others took their place.
+pub struct PathParams(Rc<Pairs>);
+
+impl Env {
+    /// Makes the env of a request whose body has arrived, one for all handlers of its path.
+    /// `software` is `SERVER_SOFTWARE`; of the body at most `memory` bytes are read at once.
+    pub fn new(request: Rc<Request>, software: ImmutableString, memory: u64) -> Env {
+        Env(Rc::new(Inner {
+            request,
+            software,
+            memory,
+            own: RefCell::default(),
+            auth: RefCell::new(Dynamic::UNIT),
+            path: RefCell::new(Pairs::none()),
+            query: OnceCell::new(),
+            form: OnceCell::new(),
+            cookies: OnceCell::new(),
+            json: OnceCell::new(),
+            text: OnceCell::new(),
+            input: OnceCell::new(),
+            has_ended: Cell::new(false),
+        }))
+    }
+
+    /// The request that it answers from.
+    pub fn request(&self) -> &Rc<Request> {
+        &self.0.request
+    }
+
+    /// `env.auth`: what a script set, or else what [`Env::set_auth`] did, or `()`.
+    pub fn auth(&self) -> Dynamic {
+        self.set_before("auth").unwrap_or_else(|| self.0.auth.borrow().clone())
+    }
+
+    /// Says whom the request's key belongs to.
+    pub fn set_auth(&self, who: Dynamic) {
+        *self.0.auth.borrow_mut() = who;
+    }
+
+    /// Makes these, decoded, the parameters of the path; gives back what to restore.
+    pub fn set_path_params(&self, params: Vec<(ImmutableString, String)>) -> PathParams {
+        let params = params.into_iter().map(|(name, value)| (name, value.into())).collect();
+        PathParams(self.0.path.replace(Pairs::last(params)))
+    }
+
+    /// Makes the former parameters those of the path again.
+    pub fn restore_path_params(&self, former: PathParams) {
+        *self.0.path.borrow_mut() = former.0;
+    }
+
+    /// Ends the request: from now on the body can't be read, and what scripts have set is gone
+    /// (they may have set the env in itself, which would never be freed).
+    pub fn end(&self) {
+        self.0.has_ended.set(true);
+        if let Some(input) = self.0.input.get() {
+            input.end();
+        }
+        let own = self.0.own.take();
+        let auth = self.0.auth.take();
+        drop((own, auth));
+    }
+
+    /// What `env[key]` is; `()` if there is no such key.
+    ///
+    /// # Errors
+    /// If it is read from the body and that is malformed or too large.
+    pub fn value(&self, key: &str) -> Result<Dynamic, Wrong> {
+        if let Some(value) = self.set_before(key) {
+            return Ok(value);
+        }
+        if let Some(known) = keys::find(key) {
+            return (known.value)(self);
+        }
+        Ok(header::variable(&self.0.request, key))
+    }
+
+    /// Makes `value` what `env[key]` is, for the later handlers of the path too.
+    pub fn set(&self, key: &str, value: Dynamic) {
+        self.0.own.borrow_mut().insert(key.into(), value);
+    }
+
+    /// What a script or, in a variable, an earlier handler has set.
+    #[inline]
+    fn set_before(&self, key: &str) -> Option<Dynamic> {
+        let own = self.0.own.borrow();
+        if let Some(value) = own.get(key) {
+            return Some(value.clone());
+        }
+        let variables = self.0.request.variables.borrow();
+        variables.iter().rev().find(|(name, _)| name == key).map(|(_, value)| value.into())
+    }
+
+    /// All keys that are there, sorted, with their values; not the ones beside Rack's.
+    fn to_map(&self) -> Result<Map, Wrong> {
+        let mut map = Map::new();
+        for key in KEYS.iter().filter(|key| key.kind == Kind::Rack) {
+            map.insert(key.name.into(), (key.value)(self)?);
+        }
+        for (key, value) in header::variables(&self.0.request) {
+            map.insert(key.into(), value);
+        }
+        for (key, value) in self.0.request.variables.borrow().iter() {
+            map.insert(key.into(), value.into());
+        }
+        for (key, value) in self.0.own.borrow().iter() {
+            map.insert(key.clone(), value.clone());
+        }
+        map.retain(|_, value| !value.is_unit());
+        Ok(map)
+    }
+
+    fn bytes(&self) -> Result<Bytes, Wrong> {
+        if self.0.has_ended.get() {
+            return Err(Wrong::Server("the request has ended, its body can't be read any more".into()));
+        }
+        let bytes = self.0.request.upload.borrow_mut().bytes(self.0.memory);
+        bytes.map_err(refused)
+    }
+}
+
+fn refused(refused: Refused) -> Wrong {
+    match refused {
+        Refused::TooLarge => Wrong::Client(413, "Request body too large".into()),
+        Refused::TooSlow => Wrong::Client(408, "Request timeout".into()),
+        Refused::Broken(error) => Wrong::bad_request(format!("the body broke off: {error}")),
+        Refused::NoRoom(error) => Wrong::Server(format!("can't read the body's temporary file: {error}")),
+    }
+}
+
+/// Names the request, without its query and headers: they may hold keys, and what is printed is logged.
+impl fmt::Display for Env {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "env of {} {}", self.0.request.head.method, self.0.request.head.uri.path())
+    }
+}
+
+type Outcome<T> = Result<T, Box<EvalAltResult>>;
+
+/// Registers the env and the types of its parts, with their methods.
+pub fn register(engine: &mut Engine) {
+    engine
+        .register_type_with_name::<Env>("Env")
+        .register_indexer_get(|context: NativeCallContext, env: &mut Env, key: ImmutableString| {
+            env.value(&key).map_err(|wrong| wrong.raise(&context))
+        })
+        .register_indexer_set(|env: &mut Env, key: ImmutableString, value: Dynamic| env.set(&key, value));
+    // A property without a getter of its own is found by the indexer too, at twice the price.
+    for key in KEYS {
+        engine.register_get(key.name, |context: NativeCallContext, env: &mut Env| {
+            let value = env.set_before(key.name).map_or_else(|| (key.value)(env), Ok);
+            value.map_err(|wrong| wrong.raise(&context))
+        });
+    }
+    for name in header::FREQUENT {
+        engine.register_get(*name, |env: &mut Env| {
+            env.set_before(name).unwrap_or_else(|| header::variable(&env.0.request, name))
+        });
+    }
+    register_methods(engine);
+    fields::register(engine);
+    readers::register(engine);
+    input::register(engine);
+    errors::register(engine);
+}
+
+/// The methods take the env by value: Rhai takes one that takes a reference for one that changes
+/// it, and then writes back what was read.
+fn register_methods(engine: &mut Engine) {
+    fn map(context: &NativeCallContext, env: &Env) -> Outcome<Map> {
+        env.to_map().map_err(|wrong| wrong.raise(context))
+    }
+    engine
+        .register_fn("get", |context: NativeCallContext, env: Env, key: &str| {
+            env.value(key).map_err(|wrong| wrong.raise(&context))
+        })
+        .register_fn("get", |context: NativeCallContext, env: Env, key: &str, default: Dynamic| -> Outcome<Dynamic> {
+            let value = env.value(key).map_err(|wrong| wrong.raise(&context))?;
+            Ok(if value.is_unit() { default } else { value })
+        })
+        .register_fn("set", |env: Env, key: &str, value: Dynamic| env.set(key, value))
+        .register_fn("contains", |context: NativeCallContext, env: Env, key: &str| -> Outcome<bool> {
+            env.value(key).map(|value| !value.is_unit()).map_err(|wrong| wrong.raise(&context))
+        })
+        .register_fn("to_map", |context: NativeCallContext, env: Env| map(&context, &env))
+        .register_fn("keys", |context: NativeCallContext, env: Env| -> Outcome<Array> {
+            Ok(map(&context, &env)?.into_keys().map(|key| key.as_str().into()).collect())
+        })
+        .register_fn("values", |context: NativeCallContext, env: Env| -> Outcome<Array> {
+            Ok(map(&context, &env)?.into_values().collect())
+        })
+        .register_fn("len", |context: NativeCallContext, env: Env| -> Outcome<i64> {
+            Ok(i64::try_from(map(&context, &env)?.len()).unwrap_or(i64::MAX))
+        })
+        .register_fn("to_string", |env: Env| env.to_string())
+        .register_fn("to_debug", |env: Env| env.to_string())
+        .register_fn("==", |left: Env, right: Env| Rc::ptr_eq(&left.0, &right.0))
+        .register_fn("!=", |left: Env, right: Env| !Rc::ptr_eq(&left.0, &right.0));
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,119 @@
+//! The functions that make replies: `success`, `fail`, `json`, `text`, `html`, `redirect`, `empty`.
+
+use bytes::Bytes;
+use rhai::{Dynamic, INT, NativeCallContext};
+
+use super::context::Context;
+use super::fault::{Result, raise};
+use super::json;
+use super::raise::Wrong;
+use crate::reply::{Reply, status};
+
+const JSON: &str = "application/json";
+const TEXT: &str = "text/plain; charset=utf-8";
+const HTML: &str = "text/html; charset=utf-8";
+
+/// One maker, for the reference: signature, what it does, an example that is run by a test.
+pub struct Maker {
+    /// As it is called.
+    pub signature: &'static str,
+    /// What it makes.
+    pub summary: &'static str,
+    /// An expression, and after ` → ` the status and the body of the reply.
+    pub example: &'static str,
+}
+
+/// All makers.
+pub const MAKERS: &[Maker] = &[
+    Maker {
+        signature: "success(data)",
+        summary: "200 with the data in the envelope",
+        example: "success(#{id: 1}) → 200 {\"status\":\"Success\",\"data\":{\"id\":1}}",
+    },
+    Maker {
+        signature: "fail(status, message)",
+        summary: "a status with the message in the envelope",
+        example: "fail(404, \"Project not found\") → 404 {\"status\":\"Fail\",\"error_message\":\"Project not found\"}",
+    },
+    Maker {
+        signature: "json(value), json(status, value)",
+        summary: "a value as JSON, without an envelope",
+        example: "json(201, [1, 2.0, ()]) → 201 [1,2.0,null]",
+    },
+    Maker {
+        signature: "text(string), text(status, string)",
+        summary: "plain text",
+        example: "text(\"hello\") → 200 hello",
+    },
+    Maker {
+        signature: "html(string), html(status, string)",
+        summary: "a page",
+        example: "html(\"<h1>hello</h1>\") → 200 <h1>hello</h1>",
+    },
+    Maker {
+        signature: "redirect(url), redirect(status, url)",
+        summary: "302, or another status of 300 to 399, to a URL",
+        example: "redirect(303, \"/projects\") → 303 ",
+    },
+    Maker {
+        signature: "empty(), empty(status)",
+        summary: "204, or another status, without a body",
+        example: "empty() → 204 ",
+    },
+];
+
+/// Makes the makers known to scripts.
+pub(super) fn register(engine: &mut rhai::Engine) {
+    engine.register_fn("success", |call: NativeCallContext, data: Dynamic| success(&call, &data));
+    engine.register_fn("fail", |call: NativeCallContext, code: INT, message: &str| fail(&call, code, message));
+    engine.register_fn("json", |call: NativeCallContext, value: Dynamic| json_reply(&call, 200, &value));
+    engine.register_fn("json", |call: NativeCallContext, code: INT, value: Dynamic| json_reply(&call, code, &value));
+    engine.register_fn("redirect", |call: NativeCallContext, url: &str| redirect(&call, 302, url));
+    engine.register_fn("redirect", |call: NativeCallContext, code: INT, url: &str| redirect(&call, code, url));
+    engine.register_fn("empty", || Reply::empty(204));
+    engine.register_fn("empty", |call: NativeCallContext, code: INT| {
+        Ok(Reply::empty(checked(&call, code)?)) as Result<_>
+    });
+    for (name, content_type) in [("text", TEXT), ("html", HTML)] {
+        engine.register_fn(name, move |body: &str| Reply::new(200, content_type, body.to_owned()));
+        engine.register_fn(name, move |call: NativeCallContext, code: INT, body: &str| {
+            Ok(Reply::new(checked(&call, code)?, content_type, body.to_owned())) as Result<_>
+        });
+    }
+}
+
+fn success(call: &NativeCallContext, data: &Dynamic) -> Result<Reply> {
+    let body = Context::with(call, |context| context.envelope.success(|out| json::write(out, data, &context.shapes)))?;
+    Ok(Reply::new(200, JSON, written(call, body)?))
+}
+
+fn fail(call: &NativeCallContext, code: INT, message: &str) -> Result<Reply> {
+    let code = checked(call, code)?;
+    Context::with(call, |context| Reply::new(code, context.envelope.fail_type(), context.envelope.fail(message)))
+}
+
+fn json_reply(call: &NativeCallContext, code: INT, value: &Dynamic) -> Result<Reply> {
+    let code = checked(call, code)?;
+    let body = Context::with(call, |context| {
+        let mut body = Vec::with_capacity(128);
+        json::write(&mut body, value, &context.shapes).map(|()| body)
+    })?;
+    Ok(Reply::new(code, JSON, written(call, body)?))
+}
+
+fn redirect(call: &NativeCallContext, code: INT, url: &str) -> Result<Reply> {
+    if !(300..400).contains(&code) || code == INT::from(crate::reply::PASS) {
+        return Err(raise(call, format!("a redirect has a status from 300 to 398, found {code}")));
+    }
+    let mut reply = Reply::empty(checked(call, code)?);
+    reply.add_header("location", url).map_err(|message| raise(call, message))?;
+    Ok(reply)
+}
+
+fn checked(call: &NativeCallContext, code: INT) -> Result<u16> {
+    status(code).map_err(|message| raise(call, message))
+}
+
+fn written(call: &NativeCallContext, body: std::result::Result<impl Into<Bytes>, json::Fault>) -> Result<Bytes> {
+    body.map(Into::into).map_err(|fault| Wrong::from(fault).raise(call))
+}

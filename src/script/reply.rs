@@ -1,0 +1,253 @@
+//! Replies as scripts see them: a native value that can be indexed and changed like the triple
+//! `[status, headers, body]`, and the triple itself.
+
+use bytes::{Bytes, BytesMut};
+use rhai::{Array, Blob, Dynamic, INT, ImmutableString, Map, NativeCallContext};
+
+use super::fault::{Result, raise};
+use crate::reply::{Reply, status};
+
+/// What a triple has to be, for messages.
+const EXPECTED: &str = "expected `[status, headers, body]` or a reply such as `json(value)`";
+
+/// Makes [`Reply`] known to scripts.
+pub(super) fn register(engine: &mut rhai::Engine) {
+    engine.register_type_with_name::<Reply>("Reply");
+    engine.register_indexer_get(|call: NativeCallContext, reply: &mut Reply, index: INT| {
+        part(reply, index).ok_or_else(|| raise(&call, format!("a reply has the parts 0 to 2, found {index}")))
+    });
+    engine.register_indexer_set(|call: NativeCallContext, reply: &mut Reply, index: INT, value: Dynamic| {
+        change(reply, index, value).map_err(|message| raise(&call, message))
+    });
+    for (index, name) in [(0, "status"), (1, "headers"), (2, "body")] {
+        engine.register_get_set(
+            name,
+            move |reply: &mut Reply| part(reply, index).unwrap_or_default(),
+            move |call: NativeCallContext, reply: &mut Reply, value: Dynamic| -> Result<()> {
+                change(reply, index, value).map_err(|message| raise(&call, message))
+            },
+        );
+    }
+    engine.register_fn("to_string", |reply: &mut Reply| format!("[{}, …, {} bytes]", reply.status, reply.body.len()));
+    engine.register_fn("to_debug", |reply: &mut Reply| format!("[{}, …, {} bytes]", reply.status, reply.body.len()));
+    engine.register_fn("==", |a: &mut Reply, b: Reply| *a == b);
+    engine.register_fn("!=", |a: &mut Reply, b: Reply| *a != b);
+    engine.register_fn("==", |_: &mut Reply, (): ()| false);
+    engine.register_fn("!=", |_: &mut Reply, (): ()| true);
+}
+
+/// Whether a value is meant as a reply: filters that give one end the request.
+pub(super) fn is_reply(value: &Dynamic) -> bool {
+    value.is::<Reply>() || value.as_array_ref().is_ok_and(|it| it.len() == 3 && it[0].is_int())
+}
+
+/// The reply that a script's value is.
+///
+/// # Errors
+/// What was found instead, for the log.
+pub(super) fn from_value(value: Dynamic) -> std::result::Result<Reply, String> {
+    if value.is::<Reply>() {
+        return Ok(value.cast::<Reply>());
+    }
+    let Some(triple) = value.clone().try_cast::<Array>() else {
+        return Err(format!("the script returned {}, {EXPECTED}", described(&value)));
+    };
+    let [code, headers, body] = <[Dynamic; 3]>::try_from(triple)
+        .map_err(|triple| format!("the script returned an array of {} values, {EXPECTED}", triple.len()))?;
+    let Ok(code) = code.as_int() else {
+        return Err(format!("the status is {}, expected an integer", described(&code)));
+    };
+    let mut reply = Reply::empty(status(code)?);
+    set_headers(&mut reply, headers)?;
+    reply.body = body_from(body)?;
+    Ok(reply)
+}
+
+fn part(reply: &Reply, index: INT) -> Option<Dynamic> {
+    match index {
+        0 => Some(INT::from(reply.status).into()),
+        1 => Some(headers_of(reply).into()),
+        2 => Some(Dynamic::from(text_of(&reply.body))),
+        _ => None,
+    }
+}
+
+fn change(reply: &mut Reply, index: INT, value: Dynamic) -> std::result::Result<(), String> {
+    match index {
+        0 => {
+            let code =
+                value.as_int().map_err(|_| format!("the status is {}, expected an integer", described(&value)))?;
+            reply.status = status(code)?;
+        }
+        1 => {
+            reply.headers.clear();
+            set_headers(reply, value)?;
+        }
+        2 => reply.body = body_from(value)?,
+        _ => return Err(format!("a reply has the parts 0 to 2, found {index}")),
+    }
+    Ok(())
+}
+
+/// A map of the headers; what has several lines has them joined by `\n`, as Rack has it.
+fn headers_of(reply: &Reply) -> Map {
+    let mut map = Map::new();
+    for name in reply.headers.keys() {
+        let lines: Vec<_> =
+            reply.headers.get_all(name).iter().map(|it| String::from_utf8_lossy(it.as_bytes())).collect();
+        map.insert(name.as_str().into(), lines.join("\n").into());
+    }
+    map
+}
+
+fn text_of(body: &Bytes) -> ImmutableString {
+    String::from_utf8_lossy(body).as_ref().into()
+}
+
+/// Adds the headers of a map or of an array of pairs.
+fn set_headers(reply: &mut Reply, headers: Dynamic) -> std::result::Result<(), String> {
+    if let Ok(map) = headers.as_map_ref() {
+        reply.headers.reserve(map.len());
+        return map.iter().try_for_each(|(name, value)| set_header(reply, name, value));
+    }
+    let Ok(pairs) = headers.as_array_ref() else {
+        return Err(format!("the headers are {}, expected a map or an array of `[name, value]`", described(&headers)));
+    };
+    for pair in pairs.iter() {
+        match pair.as_array_ref().as_deref().map(Vec::as_slice) {
+            Ok([name, value]) => {
+                let name = name
+                    .as_immutable_string_ref()
+                    .map_err(|_| format!("the name of a header is {}, expected a string", described(name)))?;
+                set_header(reply, &name, value)?;
+            }
+            _ => return Err(format!("one of the headers is {}, expected `[name, value]`", described(pair))),
+        }
+    }
+    Ok(())
+}
+
+fn set_header(reply: &mut Reply, name: &str, value: &Dynamic) -> std::result::Result<(), String> {
+    if let Ok(text) = value.as_immutable_string_ref() {
+        return reply.add_header(name, &text);
+    }
+    if let Ok(lines) = value.as_array_ref() {
+        return lines.iter().try_for_each(|line| set_header(reply, name, line));
+    }
+    if value.is_unit() {
+        return reply.add_header(name, "");
+    }
+    if value.is_int() || value.is_float() || value.is_bool() || value.is_char() {
+        return reply.add_header(name, &value.to_string());
+    }
+    Err(format!("the value of the header `{name}` is {}, expected a string", described(value)))
+}
+
+fn body_from(body: Dynamic) -> std::result::Result<Bytes, String> {
+    if body.is_array() {
+        let mut parts = body.cast::<Array>();
+        if parts.len() == 1
+            && let Some(only) = parts.pop()
+        {
+            return part_from(only);
+        }
+        let mut joined = BytesMut::new();
+        for part in parts {
+            joined.extend_from_slice(&part_from(part)?);
+        }
+        return Ok(joined.freeze());
+    }
+    part_from(body)
+}
+
+fn part_from(part: Dynamic) -> std::result::Result<Bytes, String> {
+    if part.is_string() {
+        return Ok(part
+            .into_immutable_string()
+            .map(|it| Bytes::from(it.into_owned().into_bytes()))
+            .unwrap_or_default());
+    }
+    if part.is_blob() {
+        return Ok(part.cast::<Blob>().into());
+    }
+    if part.is_unit() {
+        return Ok(Bytes::new());
+    }
+    if part.is_int() || part.is_float() || part.is_bool() || part.is_char() {
+        return Ok(part.to_string().into());
+    }
+    Err(format!(
+        "the body is {}, expected a string, a blob or an array of them\nhint: `json(value)` makes a reply of any value",
+        described(&part)
+    ))
+}
+
+/// What a value is, for people: `the string "x"`, `a map`, `()`.
+fn described(value: &Dynamic) -> String {
+    if value.is_unit() {
+        return "`()`".to_owned();
+    }
+    if let Ok(text) = value.as_immutable_string_ref() {
+        let short: String = text.chars().take(40).collect();
+        let more = if short.len() < text.len() { "…" } else { "" };
+        return format!("the string {short:?}{more}");
+    }
+    if value.is_int() || value.is_float() || value.is_bool() {
+        return format!("`{value}`");
+    }
+    match value.type_name() {
+        "array" => "an array".to_owned(),
+        "map" => "a map".to_owned(),
+        "Fn" => "a function".to_owned(),
+        name => format!("a value of the type `{name}`"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reply(script: &str) -> std::result::Result<Reply, String> {
+        let mut engine = rhai::Engine::new();
+        register(&mut engine);
+        from_value(engine.eval::<Dynamic>(script).unwrap())
+    }
+
+    #[test]
+    fn headers_come_as_a_map_or_as_pairs() {
+        for headers in ["#{\"X-A\": \"1\\n2\", \"x-b\": 3}", "[[\"x-a\", [\"1\", \"2\"]], [\"X-B\", \"3\"]]"] {
+            let reply = reply(&format!("[201, {headers}, [\"a\", \"b\"]]")).unwrap();
+            assert_eq!(reply.status, 201);
+            assert_eq!(reply.headers.get_all("x-a").iter().collect::<Vec<_>>(), ["1", "2"]);
+            assert_eq!(reply.headers["x-b"], "3");
+            assert_eq!(reply.body, "ab");
+        }
+    }
+
+    #[test]
+    fn a_body_is_a_string_a_blob_an_array_or_nothing() {
+        for (body, expected) in [("\"x\"", "x"), ("blob(2, 0x61)", "aa"), ("[]", ""), ("()", ""), ("[\"a\", 1]", "a1")]
+        {
+            assert_eq!(reply(&format!("[200, #{{}}, {body}]")).unwrap().body, expected, "{body}");
+        }
+    }
+
+    #[test]
+    fn any_other_shape_is_named() {
+        for (script, expected) in [
+            ("()", "the script returned `()`, expected `[status, headers, body]` or a reply such as `json(value)`"),
+            ("\"x\"", "the script returned the string \"x\", expected `[status"),
+            ("[200]", "the script returned an array of 1 values, expected `[status"),
+            ("[\"x\", #{}, []]", "the status is the string \"x\", expected an integer"),
+            ("[200.5, #{}, []]", "the status is `200.5`, expected an integer"),
+            ("[99, #{}, []]", "the status 99 is not within 200 to 999"),
+            ("[200, \"x\", []]", "the headers are the string \"x\", expected a map"),
+            ("[200, #{}, #{a: 1}]", "the body is a map, expected a string"),
+            ("[200, #{x: #{}}, []]", "the value of the header `x` is a map, expected a string"),
+            ("[200, [1], []]", "one of the headers is `1`, expected `[name, value]`"),
+        ] {
+            let message = reply(script).unwrap_err();
+            assert!(message.starts_with(expected), "{script}: {message}");
+        }
+    }
+}

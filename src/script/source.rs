@@ -1,0 +1,60 @@
+//! The text of a script and where it stands; it does not know whether it compiles.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rhai::Position;
+
+/// A script as it was read, shared by the workers that compile it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// The name of the file in messages.
+    pub name: String,
+    /// The file that holds the script: its own, or the configuration file.
+    pub path: PathBuf,
+    /// The script.
+    pub text: Arc<str>,
+    /// The line of the file on which the script begins, from 1.
+    pub line: usize,
+    /// Columns of the file before the script's; 0 for a script in a file of its own.
+    pub indent: usize,
+}
+
+impl Source {
+    /// `file:line:column` of a position in the script; only the file where there is none.
+    pub fn place(&self, position: Position) -> String {
+        match (position.line(), position.position()) {
+            (Some(line), Some(column)) => {
+                format!("{}:{}:{}", self.name, line + self.line - 1, column + self.indent)
+            }
+            (Some(line), None) => format!("{}:{}", self.name, line + self.line - 1),
+            _ => self.name.clone(),
+        }
+    }
+
+    /// The line of a position with a caret of `width` below it, each after a line break; empty
+    /// where there is none.
+    pub fn excerpt(&self, position: Position, width: usize) -> String {
+        let Some((number, line)) = position.line().and_then(|it| Some((it, self.text.lines().nth(it - 1)?))) else {
+            return String::new();
+        };
+        let label = (number + self.line - 1).to_string();
+        let before = line.chars().take(position.position().unwrap_or(1).saturating_sub(1));
+        let before: String = before.map(|it| if it == '\t' { '\t' } else { ' ' }).collect();
+        let margin = " ".repeat(label.len());
+        format!("\n  {label} | {line}\n  {margin} | {before}{}", "^".repeat(width.max(1)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_in_an_inline_script_is_a_place_in_the_configuration() {
+        let source =
+            Source { name: "host.yaml".into(), path: "host.yaml".into(), text: "1\n2".into(), line: 10, indent: 4 };
+        assert_eq!(source.place(Position::new(2, 1)), "host.yaml:11:5");
+        assert_eq!(source.excerpt(Position::new(2, 1), 1), "\n  11 | 2\n     | ^");
+    }
+}

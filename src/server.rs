@@ -1,0 +1,131 @@
+//! The workers: threads that share nothing while they serve, started together and ended together.
+
+mod worker;
+
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs};
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use crate::config::Config;
+use crate::net;
+
+/// How long requests in flight may take when the server ends.
+const GRACE: Duration = Duration::from_secs(30);
+
+/// A server that serves.
+pub struct Server {
+    addresses: Vec<SocketAddr>,
+    workers: Vec<JoinHandle<()>>,
+    stop: watch::Sender<bool>,
+}
+
+/// Why a server does not start.
+#[derive(Debug)]
+pub enum Refusal {
+    /// A mistake in the configuration or in a script, ready to be read.
+    Configuration(String),
+    /// The system does not give what is needed.
+    System(String),
+}
+
+/// Binds the addresses that the configuration names.
+///
+/// # Errors
+/// If one is taken or not ours; the message names it.
+pub fn bind(config: &Config) -> Result<Vec<TcpListener>, Refusal> {
+    let mut listeners = Vec::new();
+    for listen in &config.process.listen {
+        let refused = |error: io::Error| {
+            let hint = match error.kind() {
+                io::ErrorKind::AddrInUse => {
+                    "\nhint: another process listens there; `listen` or `--listen` can name another port"
+                }
+                io::ErrorKind::PermissionDenied => {
+                    "\nhint: ports below 1024 are for root or the capability CAP_NET_BIND_SERVICE"
+                }
+                io::ErrorKind::AddrNotAvailable => "\nhint: this machine does not have the address",
+                _ => "",
+            };
+            Refusal::System(format!("cannot listen on {listen}: {error}{hint}"))
+        };
+        match &listen.host {
+            Some(host) => {
+                let addresses = (host.as_str(), listen.port).to_socket_addrs().map_err(refused)?;
+                // A name such as `localhost` may have an address of each family.
+                for address in addresses {
+                    listeners.push(net::bind(address).map_err(refused)?);
+                }
+            }
+            None => listeners.push(bind_all(listen.port).map_err(refused)?),
+        }
+    }
+    Ok(listeners)
+}
+
+/// All addresses of the machine: one socket for both families where there is IPv6.
+fn bind_all(port: u16) -> io::Result<TcpListener> {
+    match net::bind((Ipv6Addr::UNSPECIFIED, port).into()) {
+        Err(error) if error.kind() != io::ErrorKind::AddrInUse => net::bind((Ipv4Addr::UNSPECIFIED, port).into()),
+        bound => bound,
+    }
+}
+
+impl Server {
+    /// Builds the generation on every worker, and serves when all have it.
+    ///
+    /// # Errors
+    /// If a script or a file of the generation is no good, or if a thread can't be started.
+    pub fn start(config: &Arc<Config>, listeners: Vec<TcpListener>) -> Result<Server, Refusal> {
+        let system = |error: io::Error| Refusal::System(error.to_string());
+        let addresses = listeners.iter().map(TcpListener::local_addr).collect::<io::Result<_>>().map_err(system)?;
+        let (outboxes, inboxes) = net::outboxes(config.process.num_threads, config.process.max_connections);
+        let (stop, stopped) = watch::channel(false);
+        let (built, results) = mpsc::channel();
+        let go = Arc::new(tokio::sync::Semaphore::new(0));
+        let mut workers = Vec::new();
+        for (index, inbox) in inboxes.into_iter().enumerate() {
+            let listeners = listeners.iter().map(TcpListener::try_clone).collect::<io::Result<_>>().map_err(system)?;
+            let task = worker::Task {
+                index,
+                config: config.clone(),
+                listeners,
+                outboxes: outboxes.clone(),
+                inbox,
+                built: built.clone(),
+                go: go.clone(),
+                stop: stopped.clone(),
+                grace: GRACE,
+            };
+            let thread = thread::Builder::new().name(format!("worker-{index}")).spawn(move || task.run());
+            workers.push(thread.map_err(system)?);
+        }
+        drop(built);
+        for _ in &workers {
+            // A worker that panics drops its sender.
+            results.recv().map_err(|_| Refusal::System("a worker ended while it started".to_owned()))??;
+        }
+        go.add_permits(workers.len());
+        Ok(Server { addresses, workers, stop })
+    }
+
+    /// The addresses that it listens on, with the ports that the system gave.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// Takes no more connections, lets requests in flight end, and waits for it: at most 30 s.
+    pub fn stop(self) {
+        // Fails when all workers have ended already.
+        let _ = self.stop.send(true);
+        for worker in self.workers {
+            if worker.join().is_err() {
+                tracing::error!("a worker panicked");
+            }
+        }
+    }
+}
