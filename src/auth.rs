@@ -9,7 +9,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use percent_encoding::percent_decode;
 
-use crate::directive::{self, Directive, Level, Repeat};
+use crate::directive::{self, Directive, Level, Node, Problem, Repeat};
 use crate::envelope;
 use crate::http::Response;
 
@@ -36,7 +36,20 @@ pub struct ApiKey {
     source: Source,
     required: bool,
     challenges: read::Challenges,
+    place: Place,
 }
+
+/// Where it stands in the configuration, which does not make two of them different.
+#[derive(Debug)]
+struct Place(Node);
+
+impl PartialEq for Place {
+    fn eq(&self, _: &Place) -> bool {
+        true
+    }
+}
+
+impl Eq for Place {}
 
 /// What knows the good keys.
 #[derive(Debug, PartialEq, Eq)]
@@ -164,6 +177,11 @@ impl Settings {
     /// The key that a request brings where one may be asked for, good or not.
     pub fn presented(&self, head: &Parts) -> Presented {
         self.api_key.as_ref().map_or(Presented::None, |api_key| api_key.presented(head))
+    }
+
+    /// A mistake of the directive that only shows beside others, such as an unknown database.
+    pub fn problem(&self, message: String) -> Option<Problem> {
+        self.api_key.as_ref().map(|it| it.place.0.problem(message))
     }
 
     /// The database that has the keys, if one does; the inner `None` where it isn't named.

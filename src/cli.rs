@@ -93,19 +93,22 @@ fn execute(arguments: &Arguments) -> Result<(), Refusal> {
 
 /// Builds everything that start-up would build, and drops it.
 fn test(config: Config, connect: bool) -> Result<(), Refusal> {
-    db::check(&config.databases).map_err(all)?;
+    let mut problems: Vec<String> = texts(db::check(&config.databases));
     let runtime = tokio::runtime::LocalRuntime::new().map_err(|error| Refusal::System(error.to_string()))?;
     let built = runtime.block_on(Generation::build(&config, &Engines::new([binding::register as _]), Purpose::Test));
-    built.map_err(|problems| Refusal::Configuration(problems.join("\n")))?;
-    if connect {
-        db::connect_all(&config.databases).map_err(all)?;
+    problems.extend(built.err().unwrap_or_default());
+    if connect && problems.is_empty() {
+        problems.extend(texts(db::connect_all(&config.databases)));
+    }
+    if !problems.is_empty() {
+        return Err(Refusal::Configuration(problems.join("\n")));
     }
     println!("configuration OK");
     Ok(())
 }
 
-fn all(errors: Vec<db::Error>) -> Refusal {
-    Refusal::Configuration(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+fn texts(checked: Result<(), Vec<db::Error>>) -> Vec<String> {
+    checked.err().unwrap_or_default().iter().map(ToString::to_string).collect()
 }
 
 fn serve(config: Config) -> Result<(), Refusal> {

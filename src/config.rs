@@ -22,8 +22,11 @@ pub use process::Process;
 /// The configuration, as all workers share it.
 #[derive(Debug)]
 pub struct Config {
+    /// What the process as a whole goes by.
     pub process: Process,
+    /// The databases by name.
     pub databases: db::Settings,
+    /// Where errors are logged.
     pub error_log: error_log::Settings,
     /// In file order; at least one.
     pub hosts: Vec<Host>,
@@ -47,6 +50,7 @@ pub struct Host {
 pub struct Path {
     /// As written; it begins with `/`.
     pub key: String,
+    /// What holds for its handlers.
     pub inherited: Inherited,
     /// The chain, in file order.
     pub handlers: Vec<Arc<dyn handler::Plan>>,
@@ -55,7 +59,9 @@ pub struct Path {
 /// What the command line says instead of the file.
 #[derive(Clone, Debug, Default)]
 pub struct Overrides {
+    /// The only address to listen on.
     pub listen: Option<Listen>,
+    /// The number of workers.
     pub num_threads: Option<usize>,
 }
 
@@ -132,6 +138,15 @@ pub fn read(path: &std::path::Path, overrides: &Overrides) -> Result<Config, Pro
     }
     let hosts = found.iter().filter(|it| it.entry.name == "hosts");
     let hosts: Vec<Host> = hosts.flat_map(|it| reader.hosts(&it.value, &inherited)).collect();
+
+    let inherited = hosts.iter().flat_map(|it| it.paths.iter().map(|it| &it.inherited).chain([&it.inherited]));
+    for auth in inherited.map(|it| &it.auth) {
+        let unknown = auth.database().and_then(|name| databases.check_name(name).err());
+        reader
+            .problems
+            .0
+            .extend(unknown.and_then(|error| auth.problem(format!("`auth.api-key` has `sql`, but {error}"))));
+    }
 
     if let Some(listen) = &overrides.listen {
         process.listen = vec![listen.clone()];
@@ -250,9 +265,9 @@ mod tests {
 
     #[test]
     fn listen_and_hosts_are_needed() {
-        let expected = "host.yaml: `listen` is missing\nhint: add the port to listen on: `listen: 8080`\n\
-                        host.yaml: `hosts` is missing\n\
-                        hint: add a host with its paths: `hosts: {default: {paths: {/: …}}}`";
+        let expected = "host.yaml: `hosts` is missing\n\
+                        hint: add a host with its paths: `hosts: {default: {paths: {/: …}}}`\n\
+                        host.yaml: `listen` is missing\nhint: add the port to listen on: `listen: 8080`";
         assert_eq!(mistakes("num-threads: 1\n"), expected);
     }
 
@@ -299,7 +314,7 @@ host.yaml:12:7: the path is `api`, expected one that begins with `/`";
     }
 
     /// Files and folders that examples may name; a name ending in `/` is a folder.
-    const FIXTURES: &[&str] = &["public/index.html", "handlers/hello.rhai", "conf/migrations/", "public/"];
+    const FIXTURES: &[&str] = &["public/index.html", "handlers/hello.rhai", "conf/migrations/", "public/", "var/"];
 
     #[test]
     fn every_example_is_accepted_at_each_of_its_levels() {
@@ -314,7 +329,7 @@ host.yaml:12:7: the path is `api`, expected one that begins with `/`";
                 }
             }
             // Paths of examples are relative; the current folder is all tests' and can't be changed.
-            for name in ["public", "handlers", "conf"] {
+            for name in ["public", "handlers", "conf", "var"] {
                 for before in [" ", "\""] {
                     let absolute = format!("{before}{}/{name}", folder.path().display());
                     example = example.replace(&format!("{before}{name}"), &absolute);
@@ -329,6 +344,8 @@ host.yaml:12:7: the path is `api`, expected one that begins with `/`";
                 (Level::Host, _) => format!("listen: 1\n{hosts}    {}\n    paths: {{/: {{}}}}\n", indented(4)),
                 (Level::Path, _) => format!("listen: 1\n{hosts}    paths:\n      /:\n        {}\n", indented(8)),
             };
+            let database = if entry.name == "databases" { "" } else { "databases: {main: 'sqlite::memory:'}\n" };
+            let text = format!("{database}{text}");
             let read = read_in(folder.path(), &text, &Overrides::default());
             assert!(read.is_ok(), "{}: {}\n{text}", entry.name, read.unwrap_err());
         }

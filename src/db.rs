@@ -129,16 +129,23 @@ impl Databases {
     /// # Errors
     /// If there is none of this name, or several and no name; the message lists them.
     pub fn database(&self, name: Option<&str>) -> Result<&Database, Error> {
-        let names = || self.0.iter().map(|(name, _)| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-        match (name, self.0.as_slice()) {
-            (_, []) => Err(Error::new(Kind::Other, "no database is configured")
-                .hint("add one: `databases: {main: \"sqlite:var/app.db\"}`")),
-            (Some(name), all) => all.iter().find(|(it, _)| it == name).map(|(_, database)| database).ok_or_else(|| {
-                Error::new(Kind::Other, format!("no database `{name}` is configured, expected one of {}", names()))
-            }),
-            (None, [(_, only)]) => Ok(only),
-            (None, _) => Err(Error::new(Kind::Other, format!("there are several databases: {}", names()))
-                .hint("say which, by its name")),
+        find(&self.0, |(name, _)| name, name).map(|(_, database)| database)
+    }
+}
+
+/// The one of this name, or the only one.
+fn find<'a, T>(all: &'a [T], name_of: impl Fn(&T) -> &str, name: Option<&str>) -> Result<&'a T, Error> {
+    let names = || all.iter().map(|it| format!("`{}`", name_of(it))).collect::<Vec<_>>().join(", ");
+    match (name, all) {
+        (_, []) => Err(Error::new(Kind::Other, "no database is configured")
+            .hint("add one: `databases: {main: \"sqlite:var/app.db\"}`")),
+        (Some(name), all) => all.iter().find(|it| name_of(it) == name).ok_or_else(|| {
+            Error::new(Kind::Other, format!("no database `{name}` is configured, expected one of {}", names()))
+        }),
+        (None, [only]) => Ok(only),
+        (None, _) => {
+            Err(Error::new(Kind::Other, format!("there are several databases: {}", names()))
+                .hint("say which, by its name"))
         }
     }
 }

@@ -52,8 +52,11 @@ pub enum Repeat {
 
 /// One setting that a feature understands; `S` is that feature's own settings.
 pub struct Directive<S: 'static> {
+    /// Its name, as it stands in the file.
     pub name: &'static str,
+    /// Where it may stand.
     pub levels: &'static [Level],
+    /// What it means when it stands twice.
     pub repeat: Repeat,
     /// One sentence for the reference.
     pub summary: &'static str,
@@ -65,16 +68,22 @@ pub struct Directive<S: 'static> {
 
 /// A feature's settings: inherited from level to level by `Clone`, changed by its directives.
 pub trait Settings: Clone + Default + Send + Sync + 'static {
+    /// The table of the feature.
     const DIRECTIVES: &'static [Directive<Self>];
 }
 
 /// What a directive says of itself, whatever its feature.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
+    /// Its name, as it stands in the file.
     pub name: &'static str,
+    /// Where it may stand.
     pub levels: &'static [Level],
+    /// What it means when it stands twice.
     pub repeat: Repeat,
+    /// One sentence for the reference.
     pub summary: &'static str,
+    /// A piece of configuration that holds the directive.
     pub example: &'static str,
 }
 

@@ -7,7 +7,7 @@ use http::HeaderValue;
 use http::header::HeaderName;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::{ApiKey, Keys, Source};
+use super::{ApiKey, Keys, Place, Source};
 use crate::directive::{Kind, Node, Problem, Problems};
 
 const FIELDS: &[&str] = &["bearer", "header", "query", "sql", "database", "keys", "keys-file", "required"];
@@ -96,7 +96,15 @@ impl Draft {
         let source = source.filter(|_| problems.0.is_empty()).ok_or(problems)?;
         let header = self.header.map(|(name, _)| name);
         let required = !self.is_optional;
-        Ok(ApiKey { bearer: self.bearer, header, query: self.query, source, required, challenges })
+        Ok(ApiKey {
+            bearer: self.bearer,
+            header,
+            query: self.query,
+            source,
+            required,
+            challenges,
+            place: Place(node.clone()),
+        })
     }
 
     /// A 401 must say how to do better (RFC 9110 §11.6.1). `Bearer` is RFC 6750's, with its error code

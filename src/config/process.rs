@@ -8,6 +8,7 @@ use crate::directive::{self, Directive, Level, Repeat};
 /// What holds for the process, whatever the host and the path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Process {
+    /// Where connections are taken.
     pub listen: Vec<Listen>,
     /// Workers; at least one. Default: the cores.
     pub num_threads: usize,

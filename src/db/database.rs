@@ -110,6 +110,11 @@ impl Database {
         }
         let mut lease = self.0.pool.take()?;
         let outcome = work(lease.connection());
+        if matches!(&outcome, Err(error) if error.kind == Kind::Connection) {
+            // The next one may find the database in order again.
+            lease.close();
+            return outcome;
+        }
         if lease.connection().in_transaction() {
             let error = Error::new(Kind::Other, "the statement left a transaction open, which is rolled back");
             return Err(error.hint("use `db::transaction`, which commits or rolls back by itself"));
@@ -354,6 +359,21 @@ mod tests {
         }));
         assert_eq!(outcome.unwrap().unwrap_err().kind, Kind::Stopped(Stop::Time));
         assert_eq!(block_on(on_fiber(&databases, Limits::default(), |db| number(db, COUNT))).unwrap(), 0);
+    }
+
+    #[test]
+    fn a_database_that_was_out_of_order_is_opened_again() {
+        let trial = Trial::new(SCHEMA);
+        let path = trial.path("var/trial.db");
+        let whole = std::fs::read(&path).unwrap();
+        trial.run(|db| {
+            assert_eq!(number(db, COUNT), 0);
+            std::fs::write(&path, "text ".repeat(2000)).unwrap();
+            // The connection has not read this table yet.
+            assert_eq!(db.query("SELECT * FROM c", &[]).unwrap_err().kind, Kind::Connection);
+            std::fs::write(&path, &whole).unwrap();
+            assert_eq!(number(db, COUNT), 0);
+        });
     }
 
     #[test]

@@ -374,6 +374,33 @@ mod tests {
     }
 
     #[test]
+    fn the_samples_migrations_make_its_data() {
+        let mut trial = Trial::bare();
+        trial.settings.databases[0].migrations = Some(Path::new(env!("CARGO_MANIFEST_DIR")).join("conf/migrations"));
+        migrate(&trial.settings).unwrap();
+        trial.run(|db| {
+            let query = |sql: &str| json(&db.query(sql, &[]).unwrap());
+            let projects = query("SELECT id, name FROM projects WHERE company_id = 1 ORDER BY id");
+            assert_eq!(projects.len(), 2211 - r#"{"status":"Success","data":}"#.len());
+            assert!(projects.starts_with(r#"[{"id":1,"name":"Project 1 for company 1"},{"id":2,"#), "{projects}");
+            assert_eq!(
+                query("SELECT * FROM projects WHERE id = 500"),
+                r#"[{"id":500,"name":"Project 50 for company 10","company_id":10,"created_at":"2014-02-08T16:54:50","updated_at":"2014-02-08T16:54:50"}]"#
+            );
+            assert_eq!(
+                query("SELECT * FROM images WHERE _id = '13e2d8ca-cd9e-4ca9-8366-0f953fd0f43f'"),
+                concat!(
+                    r#"[{"_id":"13e2d8ca-cd9e-4ca9-8366-0f953fd0f43f","name":"hihi","access":"public","type":"picture","#,
+                    r#""format":"png","owner":"someone","status":"locked","size":1024,"created_at":"2012-01-06T22:11:15","#,
+                    r#""accessed_at":"2012-01-07T13:14:15","access_count":1000,"checksum":null,"others":null}]"#
+                )
+            );
+        });
+        assert_eq!(trial.number("SELECT count(*) FROM companies"), 10);
+        assert_eq!(trial.number("SELECT count(*) FROM projects"), 500);
+    }
+
+    #[test]
     fn connecting_creates_nothing_and_opens_what_is_there() {
         let mut trial = Trial::bare();
         assert_eq!(connect_all(&trial.settings), Ok(()));

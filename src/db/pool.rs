@@ -70,6 +70,11 @@ impl Lease {
     pub fn connection(&mut self) -> &mut dyn Connection {
         self.connection.as_deref_mut().expect("a lease has a connection until it is dropped")
     }
+
+    /// Closes the connection instead of giving it back.
+    pub fn close(mut self) {
+        self.connection = None;
+    }
 }
 
 impl Drop for Lease {

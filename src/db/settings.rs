@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use super::{BACKENDS, Backend};
+use super::{BACKENDS, Backend, Error};
 use crate::directive::{self, Directive, Kind, Level, Node, Problems, Repeat};
 
 /// The databases of a configuration, in the order of the file.
@@ -29,6 +29,14 @@ pub struct Named {
 }
 
 impl Settings {
+    /// Looks whether there is a database of this name, or only one.
+    ///
+    /// # Errors
+    /// If not; the message lists those that there are.
+    pub fn check_name(&self, name: Option<&str>) -> Result<(), Error> {
+        super::find(&self.databases, |it| &it.name, name).map(|_| ())
+    }
+
     /// The files that databases lie in.
     pub fn files(&self) -> impl Iterator<Item = PathBuf> {
         self.databases.iter().filter(|it| it.url.backend().name == "sqlite").map(|it| PathBuf::from(it.url.address()))
@@ -50,7 +58,7 @@ impl directive::Settings for Settings {
         summary: "Databases by name, each a URL, or a mapping of `url`, `migrations` (a folder of `NNN_name.sql`, \
                   applied in order at start, once each; the database file is created where there is one) and \
                   `max-connections` (over all workers, at least one each; default 10).",
-        example: "databases:\n  main:\n    url: sqlite:var/app.db\n    max-connections: 4\n  log: sqlite::memory:",
+        example: "databases:\n  main:\n    url: sqlite:var/app.db\n    max-connections: 4\n  log: 'sqlite::memory:'",
         apply,
     }];
 }

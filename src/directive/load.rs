@@ -21,7 +21,9 @@ const TAGS: &[&str] = &["file", "env"];
 /// A configuration that was read; there may be mistakes in it that don't keep the rest from being checked.
 #[derive(Debug)]
 pub struct Loaded {
+    /// The whole file, with what it includes.
     pub root: Node,
+    /// What is wrong with the includes.
     pub problems: Problems,
     /// The file and all that it includes.
     pub files: Vec<PathBuf>,
@@ -76,7 +78,7 @@ impl Loader<'_> {
     fn file(&mut self, file: &Path, text: String, name: &str) -> Result<Node, Problem> {
         let known = self.sources.iter().find(|it| it.file == file && it.text == text).cloned();
         let source = known.unwrap_or_else(|| {
-            let source = Arc::new(Source { file: file.to_owned(), text, rank: self.sources.len() });
+            let source = Arc::new(Source::new(file, text, self.sources.len()));
             self.sources.push(source.clone());
             source
         });

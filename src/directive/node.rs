@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::str::Lines;
 use std::sync::Arc;
 
 use super::problem::extent;
@@ -17,6 +18,21 @@ pub(super) struct Source {
     pub(super) text: String,
     /// The order in which the files were read.
     pub(super) rank: usize,
+    /// The offset of each line.
+    starts: Vec<usize>,
+}
+
+impl Source {
+    pub(super) fn new(file: &Path, text: String, rank: usize) -> Source {
+        let ends = text.match_indices('\n').map(|(index, _)| index + 1);
+        let starts = [0].into_iter().chain(ends).collect();
+        Source { file: file.to_owned(), text, rank, starts }
+    }
+
+    /// The lines from `line` (from 1) on.
+    fn lines_from(&self, line: usize) -> Lines<'_> {
+        self.starts.get(line - 1).map_or("", |start| &self.text[*start..]).lines()
+    }
 }
 
 /// A value of the configuration, or the key of one; cheap to clone.
@@ -51,8 +67,11 @@ pub(super) enum Value {
 /// The kinds of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
+    /// A text, a number, a date: one word or one line.
     Scalar,
+    /// A list.
     Sequence,
+    /// Keys with their values.
     Mapping,
     /// Nothing after the colon, `~` or `null`.
     Null,
@@ -61,6 +80,7 @@ pub enum Kind {
 /// Where a text of several lines stands in its file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TextPlace {
+    /// The file.
     pub file: PathBuf,
     /// The line of the text's first line, from 1.
     pub line: usize,
@@ -73,6 +93,7 @@ impl Node {
         Node(Arc::new(Inner { source: source.clone(), path, name: name.to_owned(), value }))
     }
 
+    /// What sort of value it is.
     pub fn kind(&self) -> Kind {
         match &self.0.value {
             Value::Scalar { .. } => Kind::Scalar,
@@ -165,14 +186,14 @@ impl Node {
         let message = message.into();
         let source = &self.0.source;
         // What has no line is the value of an empty file.
-        let place = self.at().and_then(|at| Some((at, source.text.lines().nth(at.line - 1)?)));
+        let place = self.at().and_then(|at| Some((at, source.lines_from(at.line).next()?)));
         let Some((at, line)) = place else { return Problem::in_file(&source.file, message).ranked(source.rank) };
         let width = match &self.0.value {
             Value::Scalar { raw, .. } => extent(line, at.column, Some(raw)),
             Value::Sequence(_) => 1,
             _ => extent(line, at.column, None),
         };
-        Problem::in_text(&source.file, &source.text, (at.line, at.column), width, message).ranked(source.rank)
+        Problem::at(&source.file, line, at, width, message).ranked(source.rank)
     }
 
     /// The mistake that something other than `expected` stands here: "`name` is `value`, expected …".
@@ -243,29 +264,25 @@ impl Node {
     pub fn text_place(&self) -> TextPlace {
         let file = self.file().to_owned();
         let at = self.at().unwrap_or(At { line: 1, column: 1 });
-        let (mut line, mut rest) = self.skip_properties(at);
-        let header = rest.trim_start();
-        if !header.starts_with(['|', '>']) {
-            // Spaces before the text are columns as well; a quote is one more.
-            let quote = usize::from(header.starts_with(['"', '\'']));
-            let whole = self.0.source.text.lines().nth(line - 1).unwrap_or_default();
-            let indent = whole.chars().count() - header.chars().count() + quote;
-            return TextPlace { file, line, indent };
+        let (line, rest) = self.skip_properties(at);
+        let rest = rest.trim_start();
+        if !rest.starts_with(['|', '>']) {
+            let quote = usize::from(rest.starts_with(['"', '\'']));
+            let whole = self.0.source.lines_from(line).next().unwrap_or_default();
+            return TextPlace { file, line, indent: whole.chars().count() - rest.chars().count() + quote };
         }
-        line += 1;
-        let raw = self.text().unwrap_or_default();
+        // The first line with content tells what was taken off all of them.
         let spaces = |it: &str| it.len() - it.trim_start_matches(' ').len();
-        let first = |mut lines: std::str::Lines<'_>| lines.find(|it| !it.trim().is_empty()).map_or(0, spaces);
-        rest = raw;
-        let mut lines = self.0.source.text.lines();
-        lines.nth(line - 2);
-        TextPlace { file, line, indent: first(lines).saturating_sub(first(rest.lines())) }
+        let first = |mut lines: Lines<'_>| lines.find(|it| !it.trim().is_empty()).map_or(0, spaces);
+        let text = self.text().unwrap_or_default();
+        let indent = first(self.0.source.lines_from(line + 1)).saturating_sub(first(text.lines()));
+        TextPlace { file, line: line + 1, indent }
     }
 
     /// The line and its rest after the anchor and the tag that may stand before a value.
     fn skip_properties(&self, at: At) -> (usize, &str) {
         let mut line = at.line;
-        let mut lines = self.0.source.text.lines().skip(line - 1);
+        let mut lines = self.0.source.lines_from(line);
         let first = lines.next().unwrap_or_default();
         let start = first.char_indices().nth(at.column - 1).map_or(first.len(), |(index, _)| index);
         let mut rest = &first[start..];

@@ -33,8 +33,11 @@ impl Problem {
 
     /// A mistake in `text`, which is `file`'s; line and column count from 1, the column in characters.
     pub fn in_text(file: &Path, text: &str, (line, column): (usize, usize), width: usize, message: String) -> Problem {
-        let excerpt = text.lines().nth(line - 1).unwrap_or_default();
-        let excerpt = Excerpt { at: At { line, column }, line: excerpt.to_owned(), width };
+        Problem::at(file, text.lines().nth(line - 1).unwrap_or_default(), At { line, column }, width, message)
+    }
+
+    pub(super) fn at(file: &Path, line: &str, at: At, width: usize, message: String) -> Problem {
+        let excerpt = Excerpt { at, line: line.to_owned(), width };
         Problem { excerpt: Some(Box::new(excerpt)), ..Problem::in_file(file, message) }
     }
 
@@ -121,15 +124,9 @@ impl Problems {
         if self.0.is_empty() {
             return Ok(value);
         }
-        self.0.sort_by_key(|it| (it.rank, it.excerpt.as_ref().map(|it| it.at)));
-        let mut each = Vec::new();
-        self.0.retain(|it| {
-            let new = !each.contains(it);
-            if new {
-                each.push(it.clone());
-            }
-            new
-        });
+        let at = |it: &Problem| it.excerpt.as_ref().map(|it| it.at);
+        self.0.sort_by(|a, b| (a.rank, at(a), &a.message).cmp(&(b.rank, at(b), &b.message)));
+        self.0.dedup();
         Err(self)
     }
 }

@@ -5,8 +5,11 @@ use super::{Entry, Level, Node, Problems, Repeat, suggest};
 /// A directive that stands in the file.
 #[derive(Clone, Debug)]
 pub struct Found {
+    /// What the table says of it.
     pub entry: Entry,
+    /// Its name.
     pub key: Node,
+    /// Its value.
     pub value: Node,
 }
 

@@ -155,7 +155,7 @@ mod tests {
         let name = path.display().to_string();
         let source = Source { name, path: path.clone(), text: "|env| 1".into(), line: 1, indent: 0 };
         assert_eq!(format!("{plan:?}"), format!("{:?}", Script { source }));
-        assert_eq!(plan.files(), [path.clone()]);
+        assert_eq!(plan.files(), std::slice::from_ref(&path));
         fs::write(&path, b"\xff").unwrap();
         let message = read(&FILE, &text).unwrap_err().0[0].message().to_owned();
         assert_eq!(message, format!("`rhai.handler-file` is `{}`, which is not UTF-8", path.display()));

@@ -58,11 +58,9 @@ pub async fn converse<S: Serve>(stream: TcpStream, live: Rc<Live>, server: S) {
         }
     });
     let socket = Socket { stream, entry: guard.entry.clone() };
-    let conversation = http1::Builder::new()
-        .max_buf_size(HEAD_BYTES)
-        .max_headers(HEADERS)
-        .pipeline_flush(true)
-        .serve_connection(socket, service);
+    // Without `pipeline_flush`: with it hyper drops its own 400 to what it can't parse.
+    let conversation =
+        http1::Builder::new().max_buf_size(HEAD_BYTES).max_headers(HEADERS).serve_connection(socket, service);
     if let Err(error) = (Conversation { conversation, entry: &guard.entry }).await {
         report(&error, &connection);
     }

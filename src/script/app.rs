@@ -7,8 +7,9 @@ use rhai::{Dynamic, EvalAltResult, FnPtr, OptimizationLevel, Scope};
 use super::context::Context;
 use super::engine::Engines;
 use super::env::Env;
-use super::fault::stop_of;
+use super::fault::{innermost, stop_of};
 use super::program::{Function, Program, private_copy};
+use super::raise::Refusal;
 use super::reply;
 use super::routes::{Dispatch, Router, Routes};
 use super::trace::Trace;
@@ -137,7 +138,13 @@ impl Script {
         if let Some(stop) = stop_of(error) {
             return Ended::Stopped(stop, Trace::of_stop(&self.source, error, limit_message(stop, "")));
         }
-        if let (EvalAltResult::ErrorRuntime(thrown, _), _) = super::fault::innermost(error) {
+        let (inner, _) = innermost(error);
+        if let EvalAltResult::ErrorTerminated(token, _) = inner
+            && let Some(refusal) = token.read_lock::<Refusal>()
+        {
+            return Ended::Refused(refusal.status, Some(refusal.message.clone()));
+        }
+        if let EvalAltResult::ErrorRuntime(thrown, _) = inner {
             if reply::is_reply(thrown)
                 && let Ok(reply) = reply::from_value(thrown.clone())
             {

@@ -15,10 +15,19 @@ use crate::fiber::Stop;
 pub enum Wrong {
     /// The client's fault: the request is answered with this status and message.
     Client(u16, String),
+    /// The client's fault, of the kind that ends the request: no `catch` of the script sees it.
+    Malformed(u16, String),
     /// The script's or the machine's fault: 500, and the message goes to the log.
     Server(String),
     /// The script has to stop; this can't be caught by it.
     Stopped(Stop),
+}
+
+/// What a request is answered with that ends at a malformed part of itself.
+#[derive(Clone, Debug)]
+pub(super) struct Refusal {
+    pub(super) status: u16,
+    pub(super) message: String,
 }
 
 impl From<Stop> for Wrong {
@@ -28,9 +37,14 @@ impl From<Stop> for Wrong {
 }
 
 impl Wrong {
-    /// What the client sent is malformed: 400.
+    /// What the client sent does not fit: 400.
     pub fn bad_request(message: impl Into<String>) -> Wrong {
         Wrong::Client(400, message.into())
+    }
+
+    /// What the client sent can't be read at all: 400.
+    pub fn malformed(message: impl Into<String>) -> Wrong {
+        Wrong::Malformed(400, message.into())
     }
 
     /// Makes an error of it that is raised where `context` was called: `#{status, message}` for
@@ -48,6 +62,9 @@ impl Wrong {
                 ("message".into(), message.into()),
             ])),
             Wrong::Server(message) => ImmutableString::from(message).into(),
+            Wrong::Malformed(status, message) => {
+                return EvalAltResult::ErrorTerminated(Dynamic::from(Refusal { status, message }), position).into();
+            }
             Wrong::Stopped(Stop::CannotWait) => {
                 "nothing that waits can be done here, only while a request is served".into()
             }
@@ -60,7 +77,7 @@ impl Wrong {
 impl fmt::Display for Wrong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Wrong::Client(_, message) | Wrong::Server(message) => f.write_str(message),
+            Wrong::Client(_, message) | Wrong::Malformed(_, message) | Wrong::Server(message) => f.write_str(message),
             Wrong::Stopped(stop) => write!(f, "stopped: {stop:?}"),
         }
     }

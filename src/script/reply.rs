@@ -144,20 +144,20 @@ fn set_header(reply: &mut Reply, name: &str, value: &Dynamic) -> std::result::Re
 }
 
 fn body_from(body: Dynamic) -> std::result::Result<Bytes, String> {
-    if body.is_array() {
-        let mut parts = body.cast::<Array>();
-        if parts.len() == 1
-            && let Some(only) = parts.pop()
-        {
-            return part_from(only);
-        }
-        let mut joined = BytesMut::new();
-        for part in parts {
-            joined.extend_from_slice(&part_from(part)?);
-        }
-        return Ok(joined.freeze());
+    if !body.is_array() {
+        return part_from(body);
     }
-    part_from(body)
+    let mut parts = body.cast::<Array>();
+    if parts.len() == 1
+        && let Some(only) = parts.pop()
+    {
+        return part_from(only);
+    }
+    let mut joined = BytesMut::new();
+    for part in parts {
+        joined.extend_from_slice(&part_from(part)?);
+    }
+    Ok(joined.freeze())
 }
 
 fn part_from(part: Dynamic) -> std::result::Result<Bytes, String> {
@@ -173,12 +173,9 @@ fn part_from(part: Dynamic) -> std::result::Result<Bytes, String> {
     if part.is_unit() {
         return Ok(Bytes::new());
     }
-    if part.is_int() || part.is_float() || part.is_bool() || part.is_char() {
-        return Ok(part.to_string().into());
-    }
+    let found = described(&part);
     Err(format!(
-        "the body is {}, expected a string, a blob or an array of them\nhint: `json(value)` makes a reply of any value",
-        described(&part)
+        "the body is {found}, expected a string, a blob or an array of them\nhint: `json(value)` makes a reply of any value"
     ))
 }
 
@@ -226,7 +223,8 @@ mod tests {
 
     #[test]
     fn a_body_is_a_string_a_blob_an_array_or_nothing() {
-        for (body, expected) in [("\"x\"", "x"), ("blob(2, 0x61)", "aa"), ("[]", ""), ("()", ""), ("[\"a\", 1]", "a1")]
+        for (body, expected) in
+            [("\"x\"", "x"), ("blob(2, 0x61)", "aa"), ("[]", ""), ("()", ""), ("[\"a\", blob(1, 0x62)]", "ab")]
         {
             assert_eq!(reply(&format!("[200, #{{}}, {body}]")).unwrap().body, expected, "{body}");
         }
@@ -243,6 +241,8 @@ mod tests {
             ("[99, #{}, []]", "the status 99 is not within 200 to 999"),
             ("[200, \"x\", []]", "the headers are the string \"x\", expected a map"),
             ("[200, #{}, #{a: 1}]", "the body is a map, expected a string"),
+            ("[200, #{}, 5]", "the body is `5`, expected a string"),
+            ("[200, #{}, [\"a\", 5]]", "the body is `5`, expected a string"),
             ("[200, #{x: #{}}, []]", "the value of the header `x` is a map, expected a string"),
             ("[200, [1], []]", "one of the headers is `1`, expected `[name, value]`"),
         ] {

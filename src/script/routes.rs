@@ -140,9 +140,7 @@ impl Routes {
             }
         };
         for route in &self.routes {
-            let reads = matches!(route.method.as_str(), "GET" | "HEAD");
-            let fits = |path| route.pattern.captures(path).is_some();
-            if fits(path) || reads && Pattern::without_slash(path).is_some_and(fits) {
+            if route.pattern.captures(path).is_some() {
                 add(&route.method);
                 if route.method == "GET" {
                     add("HEAD");

@@ -36,7 +36,7 @@ impl Env {
             return Ok(text.clone());
         }
         let text = String::from_utf8(self.bytes()?.into()).map_err(|error| {
-            Wrong::bad_request(format!("the body is not UTF-8 at byte {}", error.utf8_error().valid_up_to()))
+            Wrong::malformed(format!("the body is not UTF-8 at byte {}", error.utf8_error().valid_up_to()))
         })?;
         Ok(self.0.text.get_or_init(|| text.into()).clone())
     }
@@ -61,11 +61,11 @@ impl Env {
     fn read_form(&self) -> Result<Rc<Pairs>, Wrong> {
         let bytes = self.bytes()?;
         let text = std::str::from_utf8(&bytes)
-            .map_err(|error| Wrong::bad_request(format!("the form is not UTF-8 at byte {}", error.valid_up_to())))?;
+            .map_err(|error| Wrong::malformed(format!("the form is not UTF-8 at byte {}", error.valid_up_to())))?;
         if let Some(place) = memchr::memchr(0, &bytes) {
-            return Err(Wrong::bad_request(format!("the form has a NUL byte at byte {place}")));
+            return Err(Wrong::malformed(format!("the form has a NUL byte at byte {place}")));
         }
-        target::check_encoding("the form", text).map_err(Wrong::bad_request)?;
+        target::check_encoding("the form", text).map_err(Wrong::malformed)?;
         let mut pairs = Vec::new();
         for (name, value) in form_urlencoded::parse(&bytes) {
             // A few megabytes make many times as much of pairs.
@@ -90,7 +90,7 @@ impl Env {
             return Ok(Dynamic::UNIT);
         }
         json::parse(&bytes).map_err(|unread| match unread {
-            Unread::Malformed(error) => Wrong::bad_request(format!("the body is no JSON: {error}")),
+            Unread::Malformed(error) => Wrong::malformed(format!("the body is no JSON: {error}")),
             Unread::Stopped(stop) => stop.into(),
         })
     }

@@ -137,7 +137,7 @@ impl Input {
         let start = self.0.at.get() - bytes.len() as u64;
         String::from_utf8(bytes).map(Into::into).map_err(|error| {
             let place = start + error.utf8_error().valid_up_to() as u64;
-            Wrong::bad_request(format!("the body is not UTF-8 at byte {place}"))
+            Wrong::malformed(format!("the body is not UTF-8 at byte {place}"))
         })
     }
 }

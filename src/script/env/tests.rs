@@ -6,6 +6,7 @@ use std::io::Write;
 use super::*;
 use crate::http::{Arrived, Connection, Id, Upload};
 use crate::script::json::{self, Shapes};
+use crate::script::raise::Refusal;
 
 mod body;
 mod fields;
@@ -90,8 +91,15 @@ fn eval(env: &Env, script: &str) -> String {
 
 /// `STATUS MESSAGE @COLUMN` for the client's fault, else the message.
 fn shown(error: EvalAltResult) -> String {
-    let EvalAltResult::ErrorRuntime(value, position) = error else { return error.to_string() };
-    let column = position.position().map_or_else(|| "?".into(), |column| column.to_string());
+    let column = error.position().position().map_or_else(|| "?".into(), |column| column.to_string());
+    let value = match error {
+        EvalAltResult::ErrorRuntime(value, _) => value,
+        EvalAltResult::ErrorTerminated(token, _) if token.is::<Refusal>() => {
+            let refusal = token.cast::<Refusal>();
+            return format!("{} {} @{column}", refusal.status, refusal.message);
+        }
+        other => return other.to_string(),
+    };
     match value.try_cast_result::<Map>() {
         Ok(map) => format!("{} {} @{column}", map["status"], map["message"]),
         Err(value) => format!("{value} @{column}"),
