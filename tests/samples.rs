@@ -1,0 +1,209 @@
+//! The sample configuration and the examples, started as they stand and asked over HTTP.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use tempfile::TempDir;
+
+const KEYS: [&str; 10] = [
+    "61c2339c1bc92bc48120b55513cd568b",
+    "bb27bc6b7330aaac63ac809df83311b8",
+    "e35402fa00728faf372abaf71623b7f4",
+    "bca4bf9d131ab311760c5b790c8568a5",
+    "49886a1c018496abb9ba4bf592c08d36",
+    "850eedd94a4d9a01962628faac7ace91",
+    "d036682c6ac91a41ac9eac064c02a43b",
+    "77a767c39adc71fb241285309ff37ee5",
+    "75e82d812630bf6d9371339f3e634801",
+    "b5125eeabadcd5b3e55a76694d2b62b8",
+];
+const IMAGE: &str = "/images/13e2d8ca-cd9e-4ca9-8366-0f953fd0f43f";
+
+/// A server in a copy of its folder, ended with the test.
+struct Served {
+    process: Child,
+    address: String,
+    _folder: TempDir,
+}
+
+impl Served {
+    /// Starts the configuration `conf` in a copy of the folders `parts` of `from`.
+    fn start(from: &Path, parts: &[&str], conf: &str) -> Served {
+        let folder = tempfile::tempdir().unwrap();
+        for part in parts {
+            copy(&from.join(part), &folder.path().join(part));
+        }
+        let mut process = Command::new(env!("CARGO_BIN_EXE_rhaid"))
+            .args(["--chdir", folder.path().to_str().unwrap(), "--conf", conf])
+            .args(["--listen", "127.0.0.1:0", "--num-threads", "2"])
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(process.stderr.take().unwrap()).lines();
+        let address = loop {
+            let line = lines.next().expect("the server says where it serves").unwrap();
+            if let Some((_, rest)) = line.split_once("serves http://") {
+                break rest.split('/').next().unwrap().to_owned();
+            }
+        };
+        // Read on, or the server would wait for somebody who does.
+        std::thread::spawn(move || lines.count());
+        Served { process, address, _folder: folder }
+    }
+
+    /// Status and body of the reply.
+    fn ask(&self, method: &str, target: &str, form: &str) -> (u16, String) {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let length = form.len();
+        write!(
+            stream,
+            "{method} {target} HTTP/1.1\r\nHost: localhost:8080\r\nConnection: close\r\nContent-Length: {length}\r\n\
+             Content-Type: application/x-www-form-urlencoded\r\n\r\n{form}"
+        )
+        .unwrap();
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).unwrap();
+        let (head, body) = reply.split_once("\r\n\r\n").expect("a head and a body");
+        (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+    }
+
+    fn get(&self, target: &str) -> (u16, String) {
+        self.ask("GET", target, "")
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    if from.is_file() {
+        fs::create_dir_all(to.parent().unwrap()).unwrap();
+        fs::copy(from, to).unwrap();
+        return;
+    }
+    for entry in fs::read_dir(from).unwrap() {
+        let name = entry.unwrap().file_name();
+        copy(&from.join(&name), &to.join(&name));
+    }
+}
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn sample() -> Served {
+    Served::start(&root(), &["conf", "handlers"], "conf/host.yaml")
+}
+
+fn fails(message: &str) -> String {
+    format!("{{\"status\":\"Fail\",\"error_message\":\"{message}\"}}")
+}
+
+#[test]
+fn json_api_answers_with_and_without_a_slash() {
+    let sample = sample();
+    for target in ["/json_api", "/json_api/"] {
+        assert_eq!(sample.get(target), (200, "{\"foo\":\"bar\"}".to_owned()));
+    }
+}
+
+#[test]
+fn each_company_sees_its_own_projects() {
+    let sample = sample();
+    for (company, key) in (1..).zip(KEYS) {
+        let project = |number: usize| {
+            let id = (company - 1) * 50 + number;
+            format!("{{\"id\":{id},\"name\":\"Project {number} for company {company}\"}}")
+        };
+        let all: Vec<_> = (1..=50).map(project).collect();
+        let expected = format!("{{\"status\":\"Success\",\"data\":[{}]}}", all.join(","));
+        for target in ["/projects", "/projects.json"] {
+            assert_eq!(sample.get(&format!("{target}?key={key}")), (200, expected.clone()));
+        }
+        let one = format!("{{\"status\":\"Success\",\"data\":{}}}", project(2));
+        let id = (company - 1) * 50 + 2;
+        for target in ["/projects/ID", "/projects/ID.json", "/project/ID", "/project/ID.json"] {
+            let target = target.replace("ID", &id.to_string());
+            assert_eq!(sample.get(&format!("{target}?key={key}")), (200, one.clone()));
+        }
+    }
+    assert_eq!(sample.get(&format!("/projects?key={}", KEYS[0])).1.len(), 2211);
+}
+
+#[test]
+fn who_has_no_business_there_gets_no_project() {
+    let sample = sample();
+    let key = KEYS[0];
+    for (target, status, message) in [
+        ("/projects".to_owned(), 401, "Need api key"),
+        ("/projects/1".to_owned(), 401, "Need api key"),
+        ("/projects?key=nope".to_owned(), 401, "Bad api key"),
+        (format!("/projects/51?key={key}"), 404, "Project not found"),
+        (format!("/projects/501?key={key}"), 404, "Project not found"),
+        (format!("/projects/x?key={key}"), 400, "`id` is `x`, expected an integer"),
+        (format!("/nothing?key={key}"), 404, "Not found"),
+    ] {
+        assert_eq!(sample.get(&target), (status, fails(message)), "{target}");
+    }
+}
+
+#[test]
+fn an_access_of_an_image_is_counted_and_shown_the_next_time() {
+    let sample = sample();
+    let image = |count: u32, accessed: &str| {
+        format!(
+            "{{\"image\":{{\"_id\":\"13e2d8ca-cd9e-4ca9-8366-0f953fd0f43f\",\"name\":\"hihi\",\"access\":\"public\",\
+             \"type\":\"picture\",\"format\":\"png\",\"owner\":\"someone\",\"status\":\"locked\",\"size\":1024,\
+             \"created_at\":\"2012-01-06T22:11:15\",\"accessed_at\":\"{accessed}\",\"access_count\":{count},\
+             \"checksum\":null,\"others\":null}}}}"
+        )
+    };
+    assert_eq!(sample.get(IMAGE), (200, image(1000, "2012-01-07T13:14:15")));
+    let (status, body) = sample.get(IMAGE);
+    let accessed = body.split("\"accessed_at\":\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
+    assert_eq!((status, body), (200, image(1001, &accessed)));
+    assert_ne!(accessed, "2012-01-07T13:14:15");
+    let unknown = (404, "{\"code\":404,\"message\":\"No image found with id 'none'.\"}".to_owned());
+    assert_eq!(sample.get("/images/none"), unknown);
+}
+
+#[test]
+fn the_front_page_needs_no_key_and_no_source_is_served() {
+    let sample = sample();
+    let (status, page) = sample.get("/");
+    assert_eq!(status, 200);
+    assert!(page.starts_with("<!DOCTYPE html>"), "{page}");
+    for target in ["/handlers/projects.rhai", "/conf/host.yaml", "/var/demo.db"] {
+        let (status, body) = sample.get(&format!("{target}?key={}", KEYS[0]));
+        assert_eq!((status, body), (404, fails("Not found")), "{target}");
+    }
+}
+
+#[test]
+fn the_hello_example_greets() {
+    let hello = Served::start(&root().join("examples/hello"), &["."], "host.yaml");
+    assert_eq!(hello.get("/hello?name=you"), (200, "{\"hello\":\"you\"}".to_owned()));
+    assert_eq!(hello.get("/hello"), (200, "{\"hello\":\"world\"}".to_owned()));
+}
+
+#[test]
+fn the_guestbook_example_keeps_what_is_written() {
+    let book = Served::start(&root().join("examples/guestbook"), &["."], "host.yaml");
+    assert_eq!(book.get("/entries"), (200, "{\"status\":\"Success\",\"data\":[]}".to_owned()));
+    assert_eq!(book.ask("POST", "/entries", "name=Ann&text=Hello+all"), (201, "{\"id\":1}".to_owned()));
+    let (status, entries) = book.get("/entries");
+    assert_eq!(status, 200);
+    assert!(entries.contains("\"id\":1,\"name\":\"Ann\",\"text\":\"Hello all\",\"written_at\":\"20"), "{entries}");
+    let empty = fails("`name` and `text` must not be empty");
+    assert_eq!(book.ask("POST", "/entries", "name=&text=x"), (400, empty));
+    assert_eq!(book.ask("POST", "/entries", "name=x"), (400, fails("`text` is missing, expected a string")));
+    assert_eq!(book.ask("DELETE", "/entries/1", ""), (204, String::new()));
+    assert_eq!(book.ask("DELETE", "/entries/1", ""), (404, fails("No such entry")));
+}
