@@ -105,7 +105,7 @@ mod tests {
             path_info: 0,
             id: Id(1),
             upload: RefCell::new(Upload::None),
-            identity: None,
+            identity: std::cell::OnceCell::new(),
             variables: RefCell::default(),
         });
         let ended = tokio::runtime::LocalRuntime::new().unwrap().block_on(async {

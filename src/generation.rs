@@ -1,7 +1,7 @@
 //! Everything that one reading of the files gives, on one worker: it never changes, and a request
 //! is served by one generation from first to last.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -28,23 +28,20 @@ pub struct Generation {
 }
 
 struct Host {
-    paths: Paths<Site>,
-    fallback: Site,
+    paths: Paths<Rc<Site>>,
+    fallback: Rc<Site>,
 }
 
 /// What serves a path, or what is on no path of a host.
 pub struct Site {
+    /// What answers there.
+    pub chain: Chain,
+    /// The form of the errors there.
+    pub envelope: envelope::Settings,
+    /// Where requests there are logged.
+    pub logs: Logs,
     server_name: Rc<str>,
     script_name: Rc<str>,
-    chain: Chain,
-    envelope: envelope::Settings,
-    logs: Logs,
-}
-
-/// A site with the place in a request's path where it begins.
-pub struct Found<'g> {
-    site: &'g Site,
-    path_info: usize,
 }
 
 /// What a generation is built for.
@@ -82,20 +79,20 @@ impl Generation {
             let mut paths = Vec::new();
             for path in &host.paths {
                 match shared.site(config, server_name.clone(), path).await {
-                    Ok(site) => paths.push((path.key.clone(), site)),
+                    Ok(site) => paths.push((path.key.clone(), Rc::new(site))),
                     Err(more) => problems.extend(more),
                 }
             }
             let nowhere = Chain::new(Vec::new(), envelope::Settings::plain());
             match shared.logs(&host.inherited) {
                 Ok(logs) => {
-                    let fallback = Site {
+                    let fallback = Rc::new(Site {
                         server_name,
                         script_name: "".into(),
                         chain: nowhere,
                         envelope: envelope::Settings::plain(),
                         logs,
-                    };
+                    });
                     let name = HostName::parse(&host.key).expect("the configuration has checked its hosts");
                     hosts.push((name, Host { paths: Paths::new(paths), fallback }));
                 }
@@ -113,12 +110,34 @@ impl Generation {
         Err(problems)
     }
 
-    /// What serves a path of a host.
-    pub fn site(&self, authority: &str, default_port: u16, path: &str) -> Found<'_> {
+    /// What serves a path of a host, and where `PATH_INFO` begins in the path.
+    pub fn site(&self, authority: &str, default_port: u16, path: &str) -> (Rc<Site>, usize) {
         let host = self.hosts.find(authority, default_port);
-        match host.paths.find(&Target::new(path)) {
-            Some((site, path_info)) => Found { site, path_info },
-            None => Found { site: &host.fallback, path_info: 0 },
+        let found = host.paths.find(&Target::new(path));
+        found.map_or_else(|| (host.fallback.clone(), 0), |(site, path_info)| (site.clone(), path_info))
+    }
+}
+
+impl Site {
+    /// A request as the handlers there see it; `path_info` is where `PATH_INFO` begins in its path.
+    pub fn request(
+        &self,
+        head: http::request::Parts,
+        path_info: usize,
+        upload: Upload,
+        connection: Rc<Connection>,
+        id: Id,
+    ) -> Request {
+        Request {
+            head,
+            connection,
+            server_name: self.server_name.clone(),
+            script_name: self.script_name.clone(),
+            path_info,
+            id,
+            upload: RefCell::new(upload),
+            identity: OnceCell::new(),
+            variables: RefCell::default(),
         }
     }
 }
@@ -173,37 +192,5 @@ impl Shared<'_> {
             Purpose::Serve => inherited.access_log.open(&self.redaction).map_err(|error| error.to_string()),
             Purpose::Test => Ok(Logs::default()),
         }
-    }
-}
-
-impl<'g> Found<'g> {
-    /// The form of the errors there.
-    pub fn envelope(&self) -> &'g envelope::Settings {
-        &self.site.envelope
-    }
-
-    /// What answers there.
-    pub fn chain(&self) -> &'g Chain {
-        &self.site.chain
-    }
-
-    /// The request as the handlers there see it.
-    pub fn request(&self, head: http::request::Parts, upload: Upload, connection: Rc<Connection>, id: Id) -> Request {
-        Request {
-            head,
-            connection,
-            server_name: self.site.server_name.clone(),
-            script_name: self.site.script_name.clone(),
-            path_info: self.path_info,
-            id,
-            upload: RefCell::new(upload),
-            variables: RefCell::default(),
-            identity: None,
-        }
-    }
-
-    /// Where requests there are logged.
-    pub fn logs(&self) -> &'g Logs {
-        &self.site.logs
     }
 }

@@ -2,7 +2,7 @@
 //! known here.
 
 use std::any::Any;
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
@@ -123,7 +123,7 @@ pub struct Request {
     /// The body, taken by who reads it first.
     pub upload: RefCell<Upload>,
     /// Who sends the request, where it was found out; known to who put it there.
-    pub identity: Option<Rc<dyn Any>>,
+    pub identity: OnceCell<Rc<dyn Any>>,
     /// What earlier handlers set in the environment: upper-case names and their values.
     pub variables: RefCell<Vec<(String, String)>>,
 }

@@ -29,7 +29,7 @@ impl Reply {
 
     /// A reply without headers and body.
     pub fn empty(status: u16) -> Reply {
-        Reply { status, headers: HeaderMap::new(), body: Bytes::new() }
+        Reply { status, headers: HeaderMap::with_capacity(4), body: Bytes::new() }
     }
 
     /// Adds a header line for each line of `value`, as Rack has it. Headers that are the
@@ -42,11 +42,12 @@ impl Reply {
         if is_connections_own(&name) {
             return Ok(());
         }
+        if memchr::memchr(b'\n', value.as_bytes()).is_none() {
+            self.headers.append(&name, header_value(&name, value)?);
+            return Ok(());
+        }
         for line in value.split('\n') {
-            let value = HeaderValue::from_str(line.trim_matches([' ', '\t'])).map_err(|_| {
-                format!("the value of the header `{name}` has control characters: {}", line.escape_debug())
-            })?;
-            self.headers.append(&name, value);
+            self.headers.append(&name, header_value(&name, line)?);
         }
         Ok(())
     }
@@ -79,14 +80,20 @@ fn header_name(name: &str) -> Result<HeaderName, String> {
         .map_err(|_| format!("the header name {} is not a token (RFC 9110 §5.1)", quoted(name)))
 }
 
+fn header_value(name: &HeaderName, line: &str) -> Result<HeaderValue, String> {
+    HeaderValue::from_str(line.trim_matches([' ', '\t']))
+        .map_err(|_| format!("the value of the header `{name}` has control characters: {}", line.escape_debug()))
+}
+
 fn quoted(text: &str) -> String {
     format!("`{}`", text.escape_debug())
 }
 
 fn is_connections_own(name: &HeaderName) -> bool {
-    const OWN: [HeaderName; 5] =
-        [header::CONNECTION, header::TRANSFER_ENCODING, header::CONTENT_LENGTH, header::UPGRADE, header::TE];
-    OWN.contains(name) || matches!(name.as_str(), "keep-alive" | "proxy-connection")
+    matches!(
+        name.as_str(),
+        "connection" | "content-length" | "keep-alive" | "proxy-connection" | "te" | "transfer-encoding" | "upgrade"
+    )
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The workers: threads that share nothing while they serve, started together and ended together.
 
+mod service;
 mod worker;
 
 use std::io;

@@ -203,7 +203,7 @@ fn the_guestbook_example_keeps_what_is_written() {
     assert!(entries.contains("\"id\":1,\"name\":\"Ann\",\"text\":\"Hello all\",\"written_at\":\"20"), "{entries}");
     let empty = fails("`name` and `text` must not be empty");
     assert_eq!(book.ask("POST", "/entries", "name=&text=x"), (400, empty));
-    assert_eq!(book.ask("POST", "/entries", "name=x"), (400, fails("`text` is missing, expected a string")));
+    assert_eq!(book.ask("POST", "/entries", "name=x"), (400, fails("`text` is missing, expected a text")));
     assert_eq!(book.ask("DELETE", "/entries/1", ""), (204, String::new()));
     assert_eq!(book.ask("DELETE", "/entries/1", ""), (404, fails("No such entry")));
 }

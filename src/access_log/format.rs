@@ -228,7 +228,7 @@ pub mod tests {
                 path_info: 0,
                 id: Id(1),
                 upload: RefCell::new(Upload::None),
-                identity: None,
+                identity: std::cell::OnceCell::new(),
                 variables: RefCell::new(self.variables),
             };
             use_it(&Record { request: &request, status: StatusCode::OK, bytes: 2211 })

@@ -1,6 +1,5 @@
 //! The handlers of a path, one after the other, behind the path's API key.
 
-use std::any::Any;
 use std::cell::OnceCell;
 use std::rc::Rc;
 
@@ -45,31 +44,31 @@ impl Chain {
     }
 
     /// Answers a request: 404 where all handlers pass.
-    pub async fn answer(&self, mut request: Request) -> (Rc<Request>, Response) {
+    pub async fn answer(&self, request: &Rc<Request>) -> Response {
         if let Some(guard) = &self.guard {
-            match guard.identify(&request).await {
-                Ok(found) => request.identity = found.map(|it| Rc::new(it) as Rc<dyn Any>),
-                Err(denied) => {
-                    let response = guard.refuse(&request, &denied, &self.envelope);
-                    return (Rc::new(request), response);
+            match guard.identify(request).await {
+                Ok(None) => {}
+                Ok(Some(found)) => {
+                    // Nobody else sets it.
+                    let _ = request.identity.set(Rc::new(found));
                 }
+                Err(denied) => return guard.refuse(request, &denied, &self.envelope),
             }
         }
-        let request = Rc::new(request);
         let visit = Visit { request: request.clone(), env: OnceCell::new() };
         let mut carried = HeaderMap::new();
         for handler in &self.handlers {
             match handler.handle(&visit).await {
                 Outcome::Answer(mut response) => {
                     carry(&mut response, carried);
-                    return (request, response);
+                    return response;
                 }
                 Outcome::Pass(headers) => carried.extend(headers),
             }
         }
         let mut response = self.envelope.error_response(StatusCode::NOT_FOUND, None);
         carry(&mut response, carried);
-        (request, response)
+        response
     }
 }
 
@@ -100,6 +99,9 @@ impl Guard {
 
 /// Headers that came with a 399 go with the answer, but for those that it has itself.
 fn carry(response: &mut Response, mut carried: HeaderMap) {
+    if carried.is_empty() {
+        return;
+    }
     for name in response.headers().keys() {
         carried.remove(name);
     }

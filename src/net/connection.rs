@@ -31,7 +31,7 @@ pub trait Serve: Clone + 'static {
         head: http::request::Parts,
         upload: Upload,
         connection: Rc<Connection>,
-    ) -> impl Future<Output = Response>;
+    ) -> impl Future<Output = Response> + use<Self>;
 }
 
 /// Serves the requests of a connection until it ends.
@@ -51,10 +51,10 @@ pub async fn converse<S: Serve>(stream: TcpStream, live: Rc<Live>, server: S) {
             if body.is_end_stream() { Upload::None } else { Upload::Coming(Box::pin(body.map_err(io::Error::other))) };
         entry.begin();
         let answering = Answering(entry.clone());
-        let (server, peer) = (server.clone(), peer.clone());
+        let answer = server.serve(head, upload, peer.clone());
         async move {
             let _answering = answering;
-            Ok::<http::Response<Body>, Infallible>(server.serve(head, upload, peer).await)
+            Ok::<http::Response<Body>, Infallible>(answer.await)
         }
     });
     let socket = Socket { stream, entry: guard.entry.clone() };

@@ -13,6 +13,9 @@ use tokio::net::TcpStream;
 
 use super::live::Entry;
 
+/// Bytes that are written in one piece.
+const SMALL: usize = 1024;
+
 pub(super) struct Socket {
     pub(super) stream: TcpStream,
     pub(super) entry: Rc<Entry>,
@@ -52,7 +55,19 @@ impl Write for Socket {
         context: &mut Context<'_>,
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = ready!(Pin::new(&mut self.stream).poll_write_vectored(context, parts))?;
+        // A head and a small body in one piece cost the kernel less than in two.
+        let length: usize = parts.iter().map(|part| part.len()).sum();
+        let written = if length <= SMALL && parts.len() > 1 {
+            let mut whole = [0; SMALL];
+            let mut end = 0;
+            for part in parts {
+                whole[end..end + part.len()].copy_from_slice(part);
+                end += part.len();
+            }
+            ready!(Pin::new(&mut self.stream).poll_write(context, &whole[..end]))?
+        } else {
+            ready!(Pin::new(&mut self.stream).poll_write_vectored(context, parts))?
+        };
         self.entry.wrote();
         Poll::Ready(Ok(written))
     }

@@ -107,7 +107,6 @@ fn text_of(body: &Bytes) -> ImmutableString {
 /// Adds the headers of a map or of an array of pairs.
 fn set_headers(reply: &mut Reply, headers: Dynamic) -> std::result::Result<(), String> {
     if let Ok(map) = headers.as_map_ref() {
-        reply.headers.reserve(map.len());
         return map.iter().try_for_each(|(name, value)| set_header(reply, name, value));
     }
     let Ok(pairs) = headers.as_array_ref() else {

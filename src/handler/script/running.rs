@@ -74,7 +74,7 @@ impl Running {
 
     fn env(&self, request: &Rc<Request>) -> Env {
         let env = self.script.env(request.clone());
-        if let Some(identity) = request.identity.as_ref().and_then(|it| it.downcast_ref::<Identity>()) {
+        if let Some(identity) = request.identity.get().and_then(|it| it.downcast_ref::<Identity>()) {
             env.set_auth(match identity {
                 auth::Found::Row(row) => Row::from(row.clone()).into(),
                 auth::Found::Named(name) => named(name.as_deref()),

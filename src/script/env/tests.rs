@@ -53,7 +53,7 @@ impl Asked {
             path_info: 4,
             id: Id(0xabc),
             upload: RefCell::new(upload),
-            identity: None,
+            identity: std::cell::OnceCell::new(),
             variables: RefCell::default(),
         }
     }

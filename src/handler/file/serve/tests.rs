@@ -23,7 +23,7 @@ fn request(method: &str, script_name: &str, target: &str, headers: &[(&str, &str
         path_info: script_name.len(),
         id: Id(1),
         upload: RefCell::new(Upload::None),
-        identity: None,
+        identity: std::cell::OnceCell::new(),
         variables: RefCell::default(),
     })
 }
