@@ -1,4 +1,5 @@
 //! The sample configuration and the examples, started as they stand and asked over HTTP.
+#![allow(clippy::unwrap_used)] // As in tests: Clippy does not see that the helpers here are part of them.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};

@@ -49,10 +49,10 @@ pub(super) fn from_value(value: Dynamic) -> std::result::Result<Reply, String> {
     if value.is::<Reply>() {
         return Ok(value.cast::<Reply>());
     }
-    let Some(triple) = value.clone().try_cast::<Array>() else {
+    if !value.is_array() {
         return Err(format!("the script returned {}, {EXPECTED}", described(&value)));
-    };
-    let [code, headers, body] = <[Dynamic; 3]>::try_from(triple)
+    }
+    let [code, headers, body] = <[Dynamic; 3]>::try_from(value.cast::<Array>())
         .map_err(|triple| format!("the script returned an array of {} values, {EXPECTED}", triple.len()))?;
     let Ok(code) = code.as_int() else {
         return Err(format!("the status is {}, expected an integer", described(&code)));
