@@ -72,7 +72,7 @@ const STRUCTURE: &[Entry] = &[
         levels: &[Level::Global],
         repeat: Repeat::Once,
         summary: "The hosts, each with its `paths`: `name`, `name:port`, `*.name`, `*` or `default`. A host without \
-                  a port is found at any port; where none is found, the first answers.",
+                  a port is found at any port; where none is found, `default` answers, or else the first.",
         example: "hosts:\n  \"localhost:8080\":\n    paths:\n      /:\n        file.dir: public",
     },
     Entry {

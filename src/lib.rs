@@ -40,4 +40,6 @@ pub mod generation;
 
 pub mod server;
 
+pub mod reference;
+
 pub mod cli;

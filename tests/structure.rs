@@ -27,6 +27,7 @@ const ORDER: &[&str] = &[
     "generation",
     "reload",
     "server",
+    "reference",
     "cli",
     "main",
 ];

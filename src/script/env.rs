@@ -23,8 +23,7 @@ mod readers;
 mod target;
 
 pub use fields::Fields;
-pub use keys::KEYS;
-use keys::Kind;
+pub use keys::{KEYS, Kind};
 pub use target::check as check_target;
 
 use errors::Errors;

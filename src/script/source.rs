@@ -41,8 +41,8 @@ impl Source {
         let label = (number + self.line - 1).to_string();
         let before = line.chars().take(position.position().unwrap_or(1).saturating_sub(1));
         let before: String = before.map(|it| if it == '\t' { '\t' } else { ' ' }).collect();
-        let margin = " ".repeat(label.len());
-        format!("\n  {label} | {line}\n  {margin} | {before}{}", "^".repeat(width.max(1)))
+        let (margin, indent) = (" ".repeat(label.len()), " ".repeat(self.indent));
+        format!("\n  {label} | {indent}{line}\n  {margin} | {indent}{before}{}", "^".repeat(width.max(1)))
     }
 }
 
@@ -55,6 +55,6 @@ mod tests {
         let source =
             Source { name: "host.yaml".into(), path: "host.yaml".into(), text: "1\n2".into(), line: 10, indent: 4 };
         assert_eq!(source.place(Position::new(2, 1)), "host.yaml:11:5");
-        assert_eq!(source.excerpt(Position::new(2, 1), 1), "\n  11 | 2\n     | ^");
+        assert_eq!(source.excerpt(Position::new(2, 1), 1), "\n  11 |     2\n     |     ^");
     }
 }

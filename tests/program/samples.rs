@@ -1,13 +1,8 @@
 //! The sample configuration and the examples, started as they stand and asked over HTTP.
-#![allow(clippy::unwrap_used)] // As in tests: Clippy does not see that the helpers here are part of them.
 
-use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::PathBuf;
 
-use tempfile::TempDir;
+use crate::served::Served;
 
 const KEYS: [&str; 10] = [
     "61c2339c1bc92bc48120b55513cd568b",
@@ -23,84 +18,12 @@ const KEYS: [&str; 10] = [
 ];
 const IMAGE: &str = "/images/13e2d8ca-cd9e-4ca9-8366-0f953fd0f43f";
 
-/// A server in a copy of its folder, ended with the test.
-struct Served {
-    process: Child,
-    address: String,
-    _folder: TempDir,
-}
-
-impl Served {
-    /// Starts the configuration `conf` in a copy of the folders `parts` of `from`.
-    fn start(from: &Path, parts: &[&str], conf: &str) -> Served {
-        let folder = tempfile::tempdir().unwrap();
-        for part in parts {
-            copy(&from.join(part), &folder.path().join(part));
-        }
-        let mut process = Command::new(env!("CARGO_BIN_EXE_rhaid"))
-            .args(["--chdir", folder.path().to_str().unwrap(), "--conf", conf])
-            .args(["--listen", "127.0.0.1:0", "--num-threads", "2"])
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(process.stderr.take().unwrap()).lines();
-        let address = loop {
-            let line = lines.next().expect("the server says where it serves").unwrap();
-            if let Some((_, rest)) = line.split_once("serves http://") {
-                break rest.split('/').next().unwrap().to_owned();
-            }
-        };
-        // Read on, or the server would wait for somebody who does.
-        std::thread::spawn(move || lines.count());
-        Served { process, address, _folder: folder }
-    }
-
-    /// Status and body of the reply.
-    fn ask(&self, method: &str, target: &str, form: &str) -> (u16, String) {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        let length = form.len();
-        write!(
-            stream,
-            "{method} {target} HTTP/1.1\r\nHost: localhost:8080\r\nConnection: close\r\nContent-Length: {length}\r\n\
-             Content-Type: application/x-www-form-urlencoded\r\n\r\n{form}"
-        )
-        .unwrap();
-        let mut reply = String::new();
-        stream.read_to_string(&mut reply).unwrap();
-        let (head, body) = reply.split_once("\r\n\r\n").expect("a head and a body");
-        (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
-    }
-
-    fn get(&self, target: &str) -> (u16, String) {
-        self.ask("GET", target, "")
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-fn copy(from: &Path, to: &Path) {
-    if from.is_file() {
-        fs::create_dir_all(to.parent().unwrap()).unwrap();
-        fs::copy(from, to).unwrap();
-        return;
-    }
-    for entry in fs::read_dir(from).unwrap() {
-        let name = entry.unwrap().file_name();
-        copy(&from.join(&name), &to.join(&name));
-    }
-}
-
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
 fn sample() -> Served {
-    Served::start(&root(), &["conf", "handlers"], "conf/host.yaml")
+    Served::copied(&root(), &["conf", "handlers"], "conf/host.yaml")
 }
 
 fn fails(message: &str) -> String {
@@ -189,14 +112,14 @@ fn the_front_page_needs_no_key_and_no_source_is_served() {
 
 #[test]
 fn the_hello_example_greets() {
-    let hello = Served::start(&root().join("examples/hello"), &["."], "host.yaml");
+    let hello = Served::copied(&root().join("examples/hello"), &["."], "host.yaml");
     assert_eq!(hello.get("/hello?name=you"), (200, "{\"hello\":\"you\"}".to_owned()));
     assert_eq!(hello.get("/hello"), (200, "{\"hello\":\"world\"}".to_owned()));
 }
 
 #[test]
 fn the_guestbook_example_keeps_what_is_written() {
-    let book = Served::start(&root().join("examples/guestbook"), &["."], "host.yaml");
+    let book = Served::copied(&root().join("examples/guestbook"), &["."], "host.yaml");
     assert_eq!(book.get("/entries"), (200, "{\"status\":\"Success\",\"data\":[]}".to_owned()));
     assert_eq!(book.ask("POST", "/entries", "name=Ann&text=Hello+all"), (201, "{\"id\":1}".to_owned()));
     let (status, entries) = book.get("/entries");

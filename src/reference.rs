@@ -1,0 +1,153 @@
+//! REFERENCE.md, made from the tables of directives, functions and keys.
+
+use std::fmt::Write;
+
+use crate::binding::BINDINGS;
+use crate::config;
+use crate::directive::{Entry, Level, Repeat};
+use crate::script::{KEYS, KeyKind, MAKERS};
+
+const HEAD: &str = "\
+# Reference
+
+Made from the tables in the source: `UPDATE=1 cargo test --test reference` writes it anew.
+
+";
+
+const DIRECTIVES: &str = "\
+## Directives
+
+A directive stands at the top of the file (global), in a host, or in a path; what stands further out holds further in, too.
+Handlers of a path answer in the order of the file: the first that does not pass (status 399) answers. Sizes are written as
+`1024`, `10 MB` (10⁷) or `10 MiB`, durations as `500ms`, `30s`, `1m` or plain seconds, switches as `ON` and `OFF`. `!file
+other.yaml` includes a file, `!env NAME` is an environment variable, and so is `${NAME}` or `${NAME:-default}` in any value but a
+script (`$${` is a plain `${`).
+
+";
+
+const ENV: &str = "\
+## The env
+
+What a handler gets. A key that is not there is `()`. A script may set keys (`env.user = \"Ann\"`); later handlers of the path
+see them. Header fields come as `HTTP_…`: upper case, `-` as `_`, several joined by `, `.
+
+";
+
+const BESIDE: &str = "
+Beside them:
+
+";
+
+const FIELDS: &str = "
+`params`, `query`, `form`, `path`, `headers` and `cookies` are looked up by name (`env.query[\"page\"]` or `env.query.page`):
+a string, or `()`. Of a name that stands several times the last value counts (of a cookie the first), and `all(\"name\")` gives each
+of them. `keys() len() contains(name) to_map()` and `in` work as with maps. Readers on `params`, `query`, `form` and `path` check a
+value: `int(name)`, `float(name)`, `bool(name)`, `string(name)`; what does not fit is answered with 400. With a second argument,
+as in `env.query.int(\"page\", 1)`, the field may be absent.
+
+";
+
+const REPLIES: &str = "\
+## Replies
+
+A handler returns `[status, headers, body]`: an integer from 200 to 999; a map, or an array of `[name, value]`, whose values may
+have several lines; a string, a blob, or an array of them. Or it returns what one of these makes, which can be read and changed
+like the triple (`let r = json(x); r[0] = 201; r`). The status 399 passes to the next handler of the path: its headers go with the
+answer, and `x-fallthru-set-NAME` sets `NAME` in the env instead. `throw` of a reply, or of `#{status: 403, message: \"…\"}`, ends the
+request with it.
+
+";
+
+const ROUTER: &str = "\
+## The router
+
+`router()` makes one, whose functions add to it; the script's value is the router. `get post put patch delete head options` take a
+pattern and a handler, `route` takes the method first: `app.route(\"PURGE\", \"/cache\", |env| …)`. Patterns are matched with
+`PATH_INFO`, the first that fits answers: `:name` takes one segment, decoded once, into `env.path`; `*name` at the end takes all that
+is left; `(.json)` at the end may be there or not. `before(|env| …)` adds a filter that runs before the routes; one that gives a reply
+ends the request. HEAD is answered by GET's route, OPTIONS by the routes that there are, another method by 405 with `Allow`;
+`/projects/` is `/projects` for GET and HEAD.
+
+";
+
+const FUNCTIONS: &str = "\
+## Functions
+
+They are there in all scripts, in functions and closures too. What waits (databases, `sleep(seconds)`) can't be called at a script's
+top level, which runs once when the server starts.
+
+";
+
+const ROWS: &str = "\
+## Rows
+
+What `db::query` gives has `len`, `rows[0]` (from the end with `rows[-1]`), `for row in rows`, `filter(closure)`, `map(closure)` and
+`to_array()`; a row has its columns as `row.name`, `row[\"name\"]` and `row[0]`, and `keys() values() len() contains(name) to_map()`. Both
+go to JSON as they are, in the order of the SELECT. A row can't be changed: `to_map()` makes a map that can. `db::first(…) == ()` asks
+whether there was one.
+
+";
+
+/// The whole text.
+pub fn text() -> String {
+    let mut out = String::from(HEAD);
+    out.push_str(DIRECTIVES);
+    for entry in config::entries() {
+        directive(&mut out, &entry);
+    }
+    out.push_str(ENV);
+    keys(&mut out, KeyKind::Rack);
+    out.push_str(BESIDE);
+    keys(&mut out, KeyKind::Beside);
+    out.push_str(FIELDS);
+    out.push_str(REPLIES);
+    for maker in MAKERS {
+        line(&mut out, maker.signature, maker.summary, maker.example);
+    }
+    out.push('\n');
+    out.push_str(ROUTER);
+    out.push_str(FUNCTIONS);
+    for binding in BINDINGS {
+        let _ = write!(out, "### {}::\n\n{}.\n\n", binding.name, capitalized(binding.summary));
+        for function in binding.functions {
+            let signature = format!("{}::{}", binding.name, function.signature);
+            line(&mut out, &signature, function.summary, function.example);
+        }
+        out.push('\n');
+    }
+    out.push_str(ROWS);
+    out.truncate(out.trim_end().len());
+    out.push('\n');
+    out
+}
+
+fn directive(out: &mut String, entry: &Entry) {
+    let levels: Vec<_> = entry.levels.iter().map(Level::to_string).collect();
+    let repeat = if entry.repeat == Repeat::AddsUp { "; may stand several times" } else { "" };
+    let _ = write!(
+        out,
+        "### {}\n\n{} ({}{repeat})\n\n```yaml\n{}\n```\n\n",
+        entry.name,
+        entry.summary,
+        levels.join(", "),
+        entry.example
+    );
+}
+
+fn keys(out: &mut String, kind: KeyKind) {
+    out.push_str("| key | what it is |\n|---|---|\n");
+    for key in KEYS.iter().filter(|it| it.kind == kind) {
+        let _ = writeln!(out, "| `{}` | {} |", key.name, key.summary.replace('|', "\\|"));
+    }
+}
+
+fn line(out: &mut String, signature: &str, summary: &str, example: &str) {
+    let (code, value) = example.split_once(" → ").unwrap_or((example, ""));
+    let _ = writeln!(out, "- `{signature}`: {summary}.  \n  `` {code} `` gives `` {value} ``");
+}
+
+fn capitalized(text: &str) -> String {
+    let mut characters = text.chars();
+    let first = characters.next().map(|it| it.to_uppercase().to_string()).unwrap_or_default();
+    first + characters.as_str()
+}

@@ -1,0 +1,6 @@
+//! The program as a whole: the command, the process, the samples as they stand.
+#![allow(clippy::unwrap_used)] // As in tests: Clippy does not see that the helpers here are part of them.
+
+mod process;
+mod samples;
+mod served;

@@ -1,0 +1,131 @@
+//! A server in a temporary folder, for the tests of the process as a whole.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+/// A server in a temporary folder, ended with the test.
+pub struct Served {
+    /// Its process.
+    pub process: Child,
+    /// Where it listens, as `127.0.0.1:8080`.
+    pub address: String,
+    /// Its current folder.
+    pub folder: TempDir,
+    lines: Receiver<String>,
+}
+
+impl Served {
+    /// Starts the configuration `conf` in a copy of the folders `parts` of `from`.
+    pub fn copied(from: &Path, parts: &[&str], conf: &str) -> Served {
+        let folder = tempfile::tempdir().unwrap();
+        for part in parts {
+            copy(&from.join(part), &folder.path().join(part));
+        }
+        Served::start(folder, conf)
+    }
+
+    /// Starts `text` as a configuration.
+    pub fn configured(text: &str) -> Served {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("host.yaml"), text).unwrap();
+        Served::start(folder, "host.yaml")
+    }
+
+    fn start(folder: TempDir, conf: &str) -> Served {
+        let mut process = rhaid(&folder)
+            .args(["--conf", conf, "--listen", "127.0.0.1:0", "--num-threads", "2"])
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let printed = BufReader::new(process.stderr.take().unwrap()).lines();
+        let (sender, lines) = channel();
+        // Read on to the end, or the server would wait for somebody who does.
+        std::thread::spawn(move || {
+            for line in printed.map_while(Result::ok) {
+                let _ = sender.send(line);
+            }
+        });
+        let mut served = Served { process, address: String::new(), folder, lines };
+        let line = served.printed("serves http://");
+        served.address = line.split("http://").nth(1).unwrap().split('/').next().unwrap().to_owned();
+        served
+    }
+
+    /// Waits for a line with `part` on standard error.
+    pub fn printed(&self, part: &str) -> String {
+        loop {
+            let line = self.lines.recv_timeout(Duration::from_secs(10));
+            let line = line.unwrap_or_else(|_| panic!("`{part}` was not printed"));
+            if line.contains(part) {
+                return line;
+            }
+        }
+    }
+
+    /// A connection to it on which nothing can wait for ever.
+    pub fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream
+    }
+
+    /// Status and body of the reply.
+    pub fn ask(&self, method: &str, target: &str, form: &str) -> (u16, String) {
+        let mut stream = self.connect();
+        let length = form.len();
+        write!(
+            stream,
+            "{method} {target} HTTP/1.1\r\nHost: localhost:8080\r\nConnection: close\r\nContent-Length: {length}\r\n\
+             Content-Type: application/x-www-form-urlencoded\r\n\r\n{form}"
+        )
+        .unwrap();
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).unwrap();
+        let (head, body) = reply.split_once("\r\n\r\n").expect("a head and a body");
+        (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+    }
+
+    /// Status and body of the reply to GET.
+    pub fn get(&self, target: &str) -> (u16, String) {
+        self.ask("GET", target, "")
+    }
+
+    /// Sends the process a signal, such as `TERM`.
+    pub fn signal(&self, name: &str) {
+        let sent = Command::new("kill").args([format!("-{name}"), self.process.id().to_string()]).status();
+        assert!(sent.unwrap().success());
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// The command, in a folder.
+pub fn rhaid(folder: &TempDir) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rhaid"));
+    command.args(["--chdir", folder.path().to_str().unwrap()]);
+    command
+}
+
+fn copy(from: &Path, to: &Path) {
+    if from.is_file() {
+        fs::create_dir_all(to.parent().unwrap()).unwrap();
+        fs::copy(from, to).unwrap();
+        return;
+    }
+    for entry in fs::read_dir(from).unwrap() {
+        let name = entry.unwrap().file_name();
+        copy(&from.join(&name), &to.join(&name));
+    }
+}
