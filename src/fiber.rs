@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use corosensei::stack::{DefaultStack, Stack};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
+use rustix::mm::{Advice, madvise};
 
 use crate::memory;
 
@@ -352,6 +353,10 @@ impl Fiber {
     fn new() -> std::io::Result<Fiber> {
         let stack = DefaultStack::new(STACK_BYTES)?;
         let (top, bottom) = (stack.base().get(), stack.limit().get());
+        // Where huge pages are always on, a stack that was touched once would hold 2 MiB of memory.
+        // A kernel without them says no, which is just as well.
+        // SAFETY: the range is the stack's own, and the advice changes nothing of what is in it.
+        let _ = unsafe { madvise(ptr::without_provenance_mut(bottom), top - bottom, Advice::LinuxNoHugepage) };
         let coroutine = Coroutine::with_stack(stack, |yielder, mut order| {
             loop {
                 let Order::Start(job) = order else {
