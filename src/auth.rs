@@ -2,6 +2,7 @@
 //! caller asks them.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use http::header::{AUTHORIZATION, HeaderName, WWW_AUTHENTICATE};
@@ -36,6 +37,7 @@ pub struct ApiKey {
     source: Source,
     required: bool,
     challenges: read::Challenges,
+    files: Vec<PathBuf>,
     place: Place,
 }
 
@@ -105,7 +107,7 @@ impl directive::Settings for Settings {
         name: "auth.api-key",
         levels: &[Level::Global, Level::Host, Level::Path],
         repeat: Repeat::Once,
-        summary: "Asks for an API key (`bearer`, `header`, `query`: the first that is present decides) that `sql` finds or whose SHA-256 hash is among `keys` or in `keys-file`; `OFF` asks for none.",
+        summary: "Asks for an API key (`bearer`, `header`, `query`: the first that is present decides) that `sql` finds or whose SHA-256 hash is among `keys` or in `keys-file`; `OFF` asks for none. OPTIONS passes without a key: a router answers it by its routes, another handler has to look at the method.",
         example: "auth.api-key: {bearer: ON, header: X-API-Key, query: key, sql: 'SELECT id, name FROM companies WHERE api = ?', required: ON}",
         apply: |settings, node| {
             settings.api_key = if node.is_off() { None } else { Some(Arc::new(read::read(node)?)) };
@@ -177,6 +179,11 @@ impl Settings {
     /// The key that a request brings where one may be asked for, good or not.
     pub fn presented(&self, head: &Parts) -> Presented {
         self.api_key.as_ref().map_or(Presented::None, |api_key| api_key.presented(head))
+    }
+
+    /// The files that keys were read from: they are never served.
+    pub fn files(&self) -> &[PathBuf] {
+        self.api_key.as_ref().map_or(&[], |it| &it.files)
     }
 
     /// A mistake of the directive that only shows beside others, such as an unknown database.

@@ -1,7 +1,7 @@
 //! The command line: what is asked for, in which order it is done, and how the process ends.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -70,11 +70,11 @@ pub fn run() -> ExitCode {
     match execute(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(Refusal::Configuration(message)) => {
-            eprintln!("{message}");
+            print(&mut io::stderr(), &message);
             ExitCode::from(CONFIGURATION)
         }
         Err(Refusal::System(message)) => {
-            eprintln!("rhaid: {message}");
+            print(&mut io::stderr(), &format!("rhaid: {message}"));
             ExitCode::from(SYSTEM)
         }
     }
@@ -86,25 +86,37 @@ fn execute(arguments: &Arguments) -> Result<(), Refusal> {
             .map_err(|error| Refusal::System(format!("cannot change to the folder `{}`: {error}", folder.display())))?;
     }
     let overrides = Overrides { listen: arguments.listen.clone(), num_threads: arguments.num_threads.map(usize::from) };
-    let config =
-        config::read(&arguments.conf, &overrides).map_err(|problems| Refusal::Configuration(problems.to_string()))?;
+    let config = config::read(&arguments.conf, &overrides).map_err(|mistaken| {
+        let mut problems = vec![mistaken.problems.to_string()];
+        problems.extend(mistaken.rest.iter().flat_map(|it| script_problems(it)));
+        Refusal::Configuration(problems.join("\n"))
+    })?;
     if arguments.test { test(config, arguments.connect) } else { serve(config) }
 }
 
 /// Builds everything that start-up would build, and drops it.
 fn test(config: Config, connect: bool) -> Result<(), Refusal> {
     let mut problems: Vec<String> = texts(db::check(&config.databases));
-    let runtime = tokio::runtime::LocalRuntime::new().map_err(|error| Refusal::System(error.to_string()))?;
-    let built = runtime.block_on(Generation::build(&config, &Engines::new([binding::register as _]), Purpose::Test));
-    problems.extend(built.err().unwrap_or_default());
+    problems.extend(script_problems(&config));
     if connect && problems.is_empty() {
         problems.extend(texts(db::connect_all(&config.databases)));
     }
     if !problems.is_empty() {
         return Err(Refusal::Configuration(problems.join("\n")));
     }
-    println!("configuration OK");
+    print(&mut io::stdout(), "configuration OK");
     Ok(())
+}
+
+/// The mistakes that only show when the scripts are compiled and started.
+fn script_problems(config: &Config) -> Vec<String> {
+    let built = tokio::runtime::LocalRuntime::new().map(|runtime| {
+        runtime.block_on(Generation::build(config, &Engines::new([binding::register as _]), Purpose::Test))
+    });
+    match built {
+        Ok(built) => built.err().unwrap_or_default(),
+        Err(error) => vec![error.to_string()],
+    }
 }
 
 fn texts(checked: Result<(), Vec<db::Error>>) -> Vec<String> {
@@ -114,39 +126,68 @@ fn texts(checked: Result<(), Vec<db::Error>>) -> Vec<String> {
 fn serve(config: Config) -> Result<(), Refusal> {
     let system = |error: io::Error| Refusal::System(error.to_string());
     let _log = error_log::install(&config.error_log).map_err(system)?;
+    std::panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
     let listeners = server::bind(&config)?;
-    db::migrate(&config.databases).map_err(|error| Refusal::Configuration(error.to_string()))?;
     let config = Arc::new(config);
-    let server = Server::start(&config, listeners)?;
+    let server = Server::build(&config, listeners)?;
+    // Not before the scripts are known to be good: what is applied stays.
+    db::migrate(&config.databases).map_err(|error| Refusal::Configuration(error.to_string()))?;
     let _pid_file = config.process.pid_file.as_deref().map(PidFile::write).transpose()?;
-    announce(&server, &config);
     let runtime = tokio::runtime::LocalRuntime::new().map_err(system)?;
-    let signal = runtime.block_on(asked_to_end()).map_err(system)?;
-    tracing::info!("received {signal}: requests in flight are answered, then the server ends");
-    server.stop();
+    runtime.block_on(until_asked_to_end(server, &config)).map_err(system)?;
     log_file::flush_all(LAST_LINES);
+    Ok(())
+}
+
+/// Serves until SIGTERM or SIGINT, then until the requests in flight are answered, or a second signal.
+async fn until_asked_to_end(server: Server, config: &Config) -> io::Result<()> {
+    // From now on a signal is noticed: who reads the start line may send one at once.
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let mut asked = async || {
+        tokio::select! {
+            _ = terminate.recv() => "SIGTERM",
+            _ = interrupt.recv() => "SIGINT",
+        }
+    };
+    let mut hang_up = signal(SignalKind::hangup())?;
+    tokio::task::spawn_local(async move {
+        while hang_up.recv().await.is_some() {
+            tracing::warn!("received SIGHUP: nothing is read anew while the server runs; start it again for that");
+        }
+    });
+    announce(&server, config);
+    let serving = server.serve();
+    let signal = asked().await;
+    tracing::info!("received {signal}: requests in flight are answered, then the server ends");
+    let (ended, end) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || {
+        serving.stop();
+        // Nobody waits for it after a second signal.
+        let _ = ended.send(());
+    });
+    tokio::select! {
+        _ = end => {}
+        signal = asked() => tracing::warn!("received {signal} once more: the server ends at once"),
+    }
     Ok(())
 }
 
 fn announce(server: &Server, config: &Config) {
     let addresses: Vec<_> = server.addresses().iter().map(|it| format!("http://{it}/")).collect();
     let threads = config.process.num_threads;
-    eprintln!(
+    let line = format!(
         "rhaid {} (pid {}) serves {} with {threads} thread{}",
         env!("CARGO_PKG_VERSION"),
         std::process::id(),
         addresses.join(" "),
         if threads == 1 { "" } else { "s" },
     );
+    print(&mut io::stderr(), &line);
 }
 
-/// Waits for SIGTERM or SIGINT.
-async fn asked_to_end() -> io::Result<&'static str> {
-    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    Ok(tokio::select! {
-        _ = terminate.recv() => "SIGTERM",
-        _ = interrupt.recv() => "SIGINT",
-    })
+/// Prints a line for whoever reads it: that nobody does is no fault.
+fn print(to: &mut impl Write, line: &str) {
+    let _ = writeln!(to, "{line}");
 }
 
 /// A file with the process id, removed when the process ends by itself.

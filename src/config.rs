@@ -106,11 +106,32 @@ pub fn entries() -> Vec<Entry> {
     tables.concat()
 }
 
+/// A configuration with mistakes.
+#[derive(Debug)]
+pub struct Mistaken {
+    /// The mistakes.
+    pub problems: Problems,
+    /// What is left without them: its scripts can have mistakes as well.
+    pub rest: Option<Box<Config>>,
+}
+
+impl From<Problems> for Mistaken {
+    fn from(problems: Problems) -> Mistaken {
+        Mistaken { problems, rest: None }
+    }
+}
+
+impl From<Problem> for Mistaken {
+    fn from(problem: Problem) -> Mistaken {
+        Problems::from(problem).into()
+    }
+}
+
 /// Reads the configuration file at `path`.
 ///
 /// # Errors
 /// All mistakes of the file, and of the files that it includes, at once.
-pub fn read(path: &std::path::Path, overrides: &Overrides) -> Result<Config, Problems> {
+pub fn read(path: &std::path::Path, overrides: &Overrides) -> Result<Config, Mistaken> {
     let loaded = load(path).map_err(|problem| {
         let hint = "name another with `--conf FILE`, or another folder to start in with `--chdir DIR`";
         if path.exists() { problem } else { problem.hint(hint) }
@@ -119,7 +140,7 @@ pub fn read(path: &std::path::Path, overrides: &Overrides) -> Result<Config, Pro
     if root.kind() != Kind::Mapping {
         let mut problems = loaded.problems;
         problems.0.push(root.expected("a mapping of directives"));
-        return Err(problems);
+        return Err(problems.into());
     }
     let mut reader = hosts::Reader { language: entries(), problems: loaded.problems };
     let (mut process, mut inherited) = (Process::default(), Inherited::default());
@@ -140,26 +161,30 @@ pub fn read(path: &std::path::Path, overrides: &Overrides) -> Result<Config, Pro
     let hosts: Vec<Host> = hosts.flat_map(|it| reader.hosts(&it.value, &inherited)).collect();
 
     let inherited = hosts.iter().flat_map(|it| it.paths.iter().map(|it| &it.inherited).chain([&it.inherited]));
+    let mut files = loaded.files;
     for auth in inherited.map(|it| &it.auth) {
-        let unknown = auth.database().and_then(|name| databases.check_name(name).err());
-        reader
-            .problems
-            .0
-            .extend(unknown.and_then(|error| auth.problem(format!("`auth.api-key` has `sql`, but {error}"))));
+        files.extend_from_slice(auth.files());
+        let Some(error) = auth.database().and_then(|name| databases.check_name(name).err()) else { continue };
+        let (message, hint) = error.message.split_once("\nhint: ").unwrap_or((&error.message, ""));
+        let problem = auth.problem(format!("`auth.api-key` has `sql`, but {message}"));
+        reader.problems.0.extend(problem.map(|it| if hint.is_empty() { it } else { it.hint(hint) }));
     }
 
     if let Some(listen) = &overrides.listen {
         process.listen = vec![listen.clone()];
     }
     process.num_threads = overrides.num_threads.unwrap_or(process.num_threads);
-    let mut files = loaded.files;
     let plans = hosts.iter().flat_map(|it| &it.paths).flat_map(|it| &it.handlers);
     for file in plans.flat_map(|it| it.files()) {
         if !files.contains(&file) {
             files.push(file);
         }
     }
-    reader.problems.or(Config { process, databases, error_log, hosts, files })
+    let config = Config { process, databases, error_log, hosts, files };
+    match reader.problems.or(()) {
+        Ok(()) => Ok(config),
+        Err(problems) => Err(Mistaken { problems, rest: Some(Box::new(config)) }),
+    }
 }
 
 #[cfg(test)]
@@ -174,7 +199,7 @@ mod tests {
         let dir = folder.display().to_string();
         let path = folder.join("host.yaml");
         fs::write(&path, text.replace("$DIR", &dir)).unwrap();
-        read(&path, overrides).map_err(|it| it.to_string().replace(&format!("{dir}/"), ""))
+        read(&path, overrides).map_err(|it| it.problems.to_string().replace(&format!("{dir}/"), ""))
     }
 
     fn config(text: &str) -> Result<Config, String> {
@@ -252,7 +277,7 @@ mod tests {
         let problems = read(std::path::Path::new("no/host.yaml"), &Overrides::default()).unwrap_err();
         let expected = "no/host.yaml: the file does not exist\n\
                         hint: name another with `--conf FILE`, or another folder to start in with `--chdir DIR`";
-        assert_eq!(problems.to_string(), expected);
+        assert_eq!(problems.problems.to_string(), expected);
     }
 
     #[test]

@@ -13,6 +13,8 @@ mod sqlite;
 mod trial;
 mod value;
 
+use std::path::PathBuf;
+
 pub use self::database::Database;
 pub use self::error::{Error, Kind};
 pub use self::migrations::{check, connect_all, migrate};
@@ -35,6 +37,10 @@ pub struct Backend {
     pub check_address: fn(address: &str) -> Result<(), String>,
     /// Looks whether the database can be there, without connecting.
     pub check_presence: fn(&Named, Missing) -> Result<(), Error>,
+    /// The files that the database lies in: they are never served.
+    pub files: fn(address: &str) -> Vec<PathBuf>,
+    /// Connects to a database that is there, without changing anything.
+    pub probe: fn(&Named) -> Result<(), Error>,
     /// Opens a connection.
     pub connect: fn(&Named, Missing) -> Opened,
 }
@@ -109,6 +115,11 @@ pub struct ScriptError {
     pub offset: usize,
     /// Why.
     pub error: Error,
+}
+
+/// How many placeholders a statement has.
+pub fn placeholders(sql: &str) -> usize {
+    placeholders::find(sql).len()
 }
 
 /// A worker's databases by name.

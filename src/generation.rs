@@ -18,7 +18,7 @@ use crate::envelope;
 use crate::handler::{Chain, Inherited, Workshop};
 use crate::http::{Connection, Id, Request, Upload};
 use crate::router::{HostName, Hosts, Paths, Target};
-use crate::script::Engines;
+use crate::script::{self, Engines};
 
 /// What a worker serves.
 pub struct Generation {
@@ -67,7 +67,7 @@ impl Generation {
         let shared = Shared {
             engines,
             databases: Rc::new(Databases::new(&config.databases, process.num_threads)),
-            functions: binding::names().collect(),
+            functions: binding::names().chain(script::names()).collect(),
             redaction: Arc::new(Redaction::gather(everything.map(|it| &it.auth))),
             hidden: config.files.iter().cloned().chain(config.databases.files()).collect(),
             purpose,
@@ -93,7 +93,8 @@ impl Generation {
                         envelope: envelope::Settings::plain(),
                         logs,
                     });
-                    let name = HostName::parse(&host.key).expect("the configuration has checked its hosts");
+                    // Without one the configuration is refused already.
+                    let name = HostName::parse(&host.key).unwrap_or_default();
                     hosts.push((name, Host { paths: Paths::new(paths), fallback }));
                 }
                 Err(problem) => problems.push(problem),

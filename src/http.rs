@@ -108,7 +108,7 @@ pub struct Connection {
 /// A request on its way through the handlers of the path that was found for it.
 #[derive(Debug)]
 pub struct Request {
-    /// Method, target, version and headers as they came. Extensions hold what earlier steps found.
+    /// Method, target, version and headers as they came.
     pub head: http::request::Parts,
     /// The connection that it came over.
     pub connection: Rc<Connection>,

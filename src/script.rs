@@ -26,7 +26,7 @@ pub use engine::{Engines, Register};
 pub use env::{Env, KEYS, Kind as KeyKind, check_target};
 pub use fault::{Result, raise};
 pub use json::{parse as parse_json, write as write_json};
-pub use makers::{MAKERS, Maker};
+pub use makers::{MAKERS, Maker, names};
 pub use raise::Wrong;
 pub use rows::{Row, Rows, named};
 pub use settings::Settings;

@@ -10,7 +10,7 @@ use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 use crate::config::Config;
 use crate::net;
@@ -18,9 +18,16 @@ use crate::net;
 /// How long requests in flight may take when the server ends.
 const GRACE: Duration = Duration::from_secs(30);
 
-/// A server that serves.
+/// A server whose workers have all that they need. Dropped, it ends without having served.
 pub struct Server {
     addresses: Vec<SocketAddr>,
+    workers: Vec<JoinHandle<()>>,
+    go: Arc<Semaphore>,
+    stop: watch::Sender<bool>,
+}
+
+/// A server that serves.
+pub struct Serving {
     workers: Vec<JoinHandle<()>>,
     stop: watch::Sender<bool>,
 }
@@ -57,15 +64,33 @@ pub fn bind(config: &Config) -> Result<Vec<TcpListener>, Refusal> {
         match &listen.host {
             Some(host) => {
                 let addresses = (host.as_str(), listen.port).to_socket_addrs().map_err(refused)?;
-                // A name such as `localhost` may have an address of each family.
-                for address in addresses {
-                    listeners.push(net::bind(address).map_err(refused)?);
-                }
+                listeners.extend(bind_each(addresses).map_err(refused)?);
             }
             None => listeners.push(bind_all(listen.port).map_err(refused)?),
         }
     }
     Ok(listeners)
+}
+
+/// The addresses of a name such as `localhost`, which may have one of each family; a family that
+/// the machine does not have does not matter beside one that it has.
+fn bind_each(addresses: impl Iterator<Item = SocketAddr>) -> io::Result<Vec<TcpListener>> {
+    let (mut seen, mut listeners, mut missing) = (Vec::new(), Vec::new(), None);
+    for address in addresses {
+        if seen.contains(&address) {
+            continue;
+        }
+        seen.push(address);
+        match net::bind(address) {
+            Ok(listener) => listeners.push(listener),
+            Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable => missing = Some(error),
+            Err(error) => return Err(error),
+        }
+    }
+    match missing {
+        Some(error) if listeners.is_empty() => Err(error),
+        _ => Ok(listeners),
+    }
 }
 
 /// All addresses of the machine: one socket for both families where there is IPv6.
@@ -77,17 +102,17 @@ fn bind_all(port: u16) -> io::Result<TcpListener> {
 }
 
 impl Server {
-    /// Builds the generation on every worker, and serves when all have it.
+    /// Builds the generation on every worker.
     ///
     /// # Errors
     /// If a script or a file of the generation is no good, or if a thread can't be started.
-    pub fn start(config: &Arc<Config>, listeners: Vec<TcpListener>) -> Result<Server, Refusal> {
+    pub fn build(config: &Arc<Config>, listeners: Vec<TcpListener>) -> Result<Server, Refusal> {
         let system = |error: io::Error| Refusal::System(error.to_string());
         let addresses = listeners.iter().map(TcpListener::local_addr).collect::<io::Result<_>>().map_err(system)?;
         let (outboxes, inboxes) = net::outboxes(config.process.num_threads, config.process.max_connections);
         let (stop, stopped) = watch::channel(false);
         let (built, results) = mpsc::channel();
-        let go = Arc::new(tokio::sync::Semaphore::new(0));
+        let go = Arc::new(Semaphore::new(0));
         let mut workers = Vec::new();
         for (index, inbox) in inboxes.into_iter().enumerate() {
             let listeners = listeners.iter().map(TcpListener::try_clone).collect::<io::Result<_>>().map_err(system)?;
@@ -108,17 +133,28 @@ impl Server {
         drop(built);
         for _ in &workers {
             // A worker that panics drops its sender.
-            results.recv().map_err(|_| Refusal::System("a worker ended while it started".to_owned()))??;
+            let ended = |_| Err(Refusal::System("a worker ended while it started".to_owned()));
+            if let Err(refusal) = results.recv().unwrap_or_else(ended) {
+                go.close();
+                return Err(refusal);
+            }
         }
-        go.add_permits(workers.len());
-        Ok(Server { addresses, workers, stop })
+        Ok(Server { addresses, workers, go, stop })
+    }
+
+    /// Lets the workers take connections, all at once.
+    pub fn serve(self) -> Serving {
+        self.go.add_permits(self.workers.len());
+        Serving { workers: self.workers, stop: self.stop }
     }
 
     /// The addresses that it listens on, with the ports that the system gave.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
+}
 
+impl Serving {
     /// Takes no more connections, lets requests in flight end, and waits for it: at most 30 s.
     pub fn stop(self) {
         // Fails when all workers have ended already.

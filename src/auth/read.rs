@@ -1,13 +1,14 @@
 //! What `auth.api-key` says in the configuration.
 
 use std::fs;
-use std::path::Path;
+use std::path::PathBuf;
 
 use http::HeaderValue;
 use http::header::HeaderName;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::{ApiKey, Keys, Place, Source};
+use crate::db;
 use crate::directive::{Kind, Node, Problem, Problems};
 
 const FIELDS: &[&str] = &["bearer", "header", "query", "sql", "database", "keys", "keys-file", "required"];
@@ -25,8 +26,10 @@ pub struct Challenges {
 }
 
 /// What was found of the directive so far.
-#[derive(Default)]
 struct Draft {
+    /// Where a mistake about the database is shown: at its name or the statement.
+    place: Node,
+    files: Vec<PathBuf>,
     bearer: bool,
     header: Option<(HeaderName, String)>,
     query: Option<String>,
@@ -45,9 +48,12 @@ pub fn read(node: &Node) -> Result<ApiKey, Problems> {
         let problem = node.expected("a mapping or `OFF`");
         return Err(problem.hint("say where the key stands and what knows it: `{query: key, sql: …}`").into());
     }
-    let mut draft = Draft::default();
+    let mut draft = Draft::new(node);
     let mut problems = Problems::default();
-    for (field, value) in node.fields(FIELDS)? {
+    for (field, value) in node.known_fields(FIELDS, &mut problems) {
+        if matches!(field, "sql" | "database") {
+            draft.place = value.clone();
+        }
         problems.check(draft.take(field, &value));
     }
     // What is missing is only known where all that is there could be read.
@@ -55,6 +61,20 @@ pub fn read(node: &Node) -> Result<ApiKey, Problems> {
 }
 
 impl Draft {
+    fn new(node: &Node) -> Draft {
+        Draft {
+            place: node.clone(),
+            files: Vec::new(),
+            bearer: false,
+            header: None,
+            query: None,
+            sql: None,
+            database: None,
+            keys: None,
+            is_optional: false,
+        }
+    }
+
     fn take(&mut self, field: &str, value: &Node) -> Result<(), Problems> {
         match field {
             "bearer" => self.bearer = value.on_off()?,
@@ -63,7 +83,7 @@ impl Draft {
             "sql" => self.sql = Some(statement(value)?),
             "database" => self.database = Some(text(value)?),
             "keys" => listed(self.keys.get_or_insert_default(), value)?,
-            "keys-file" => from_file(self.keys.get_or_insert_default(), value)?,
+            "keys-file" => self.files.push(from_file(self.keys.get_or_insert_default(), value)?),
             _ => self.is_optional = !value.on_off()?,
         }
         Ok(())
@@ -103,7 +123,8 @@ impl Draft {
             source,
             required,
             challenges,
-            place: Place(node.clone()),
+            files: self.files,
+            place: Place(self.place),
         })
     }
 
@@ -142,7 +163,7 @@ fn header(value: &Node) -> Result<(HeaderName, String), Problem> {
 
 fn statement(value: &Node) -> Result<String, Problem> {
     let sql = value.text_as("a statement")?;
-    match placeholders(sql) {
+    match db::placeholders(sql) {
         1 => Ok(sql.to_owned()),
         count => {
             let problem = value.problem(format!("`sql` has {count} placeholders, expected one `?` for the key"));
@@ -151,36 +172,13 @@ fn statement(value: &Node) -> Result<String, Problem> {
     }
 }
 
-/// Counts the `?` that are neither in quotes nor in a comment.
-fn placeholders(sql: &str) -> usize {
-    let mut count = 0;
-    let mut rest = sql;
-    while let Some(start) = rest.find(['?', '\'', '"', '`', '-', '/']) {
-        let (found, after) = rest[start..].split_at(1);
-        let end = match found {
-            "?" => {
-                count += 1;
-                Some(0)
-            }
-            "-" if after.starts_with('-') => after.find('\n'),
-            "/" if after.starts_with('*') => after[1..].find("*/").map(|end| end + 3),
-            "-" | "/" => Some(0),
-            quote => after.find(quote).map(|end| end + 1),
-        };
-        let Some(end) = end else { break };
-        rest = &after[end..];
-    }
-    count
-}
-
 fn listed(keys: &mut Keys, value: &Node) -> Result<(), Problems> {
     let mut problems = Problems::default();
     for item in value.items() {
         let added = item.text_as("the hashes of the good keys").and_then(|line| {
             keys.add(line).map_err(|mistake| {
-                // Without the excerpt that `Node::problem` shows: the line may hold a key by mistake,
-                // and a refused reload is logged.
-                Problem::in_file(Path::new(&item.place()), format!("`keys`: {mistake}")).hint(HASHING)
+                // The line may hold a key by mistake, and a refused reload is logged.
+                item.problem(format!("`keys`: {mistake}")).masked().hint(HASHING)
             })
         });
         problems.check(added);
@@ -192,7 +190,7 @@ fn listed(keys: &mut Keys, value: &Node) -> Result<(), Problems> {
     Ok(())
 }
 
-fn from_file(keys: &mut Keys, value: &Node) -> Result<(), Problems> {
+fn from_file(keys: &mut Keys, value: &Node) -> Result<PathBuf, Problems> {
     let path = value.existing_file()?;
     let content = fs::read_to_string(&path).map_err(|error| value.cannot_open(&path, &error))?;
     // An empty file is no mistake: it is what is left when the last key was withdrawn.
@@ -200,13 +198,13 @@ fn from_file(keys: &mut Keys, value: &Node) -> Result<(), Problems> {
         let at = path.display();
         let problem = |(line, mistake)| value.problem(format!("{at}:{line}: {mistake}")).hint(HASHING);
         Problems(mistakes.into_iter().map(problem).collect())
-    })
+    })?;
+    Ok(path)
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::Settings;
-    use super::placeholders;
     use crate::directive::apply;
 
     const HASH: &str = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b";
@@ -244,7 +242,7 @@ mod tests {
     #[test]
     fn a_key_that_stands_where_its_hash_should_is_not_printed() {
         let mistake = mistakes("{query: key, keys: [secret]}");
-        let expected = "host.yaml:1:35: `keys`: expected a SHA-256 hash of 64 hexadecimal digits\nhint: ";
+        let expected = "host.yaml:1:35: `keys`: expected a SHA-256 hash of 64 hexadecimal digits\n  1 | auth.api-key: {query: key, keys: [***";
         assert!(mistake.starts_with(expected) && !mistake.contains("secret"), "{mistake}");
     }
 
@@ -267,17 +265,5 @@ mod tests {
         assert!(wrong.contains(&format!("{}:3: expected a SHA-256 hash", path.display())), "{wrong}");
         std::fs::write(&path, format!("{HASH} office\n")).unwrap();
         apply(Settings::default(), &format!("auth.api-key: {text}")).unwrap();
-    }
-
-    #[test]
-    fn a_placeholder_in_quotes_or_a_comment_is_none() {
-        assert_eq!(placeholders("SELECT id FROM c WHERE api = ?"), 1);
-        assert_eq!(
-            placeholders("SELECT '?', \"?\", `?`, 'it''s ?' -- ?\n, 1 - 2 / 3 /* ? * / */ FROM c WHERE a = ?"),
-            1
-        );
-        assert_eq!(placeholders("SELECT 'é?' FROM c WHERE a = '?' OR b = ? OR c = ?"), 2);
-        assert_eq!(placeholders("SELECT 1 -- ?"), 0);
-        assert_eq!(placeholders("SELECT /* ?"), 0);
     }
 }

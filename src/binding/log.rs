@@ -1,11 +1,12 @@
 //! `log::`: lines in the error log, with the request's number.
 
-use rhai::{Dynamic, FuncRegistration, Module};
+use rhai::{Dynamic, FuncRegistration, ImmutableString, Module, NativeCallContext};
 use tracing::Level;
 
 use super::{Binding, Function};
 use crate::fiber;
 use crate::http::Id;
+use crate::script::Result;
 
 pub(super) const BINDING: Binding = Binding {
     name: "log",
@@ -35,7 +36,15 @@ fn register(module: &mut Module) {
     for (name, level) in
         [("error", Level::ERROR), ("warn", Level::WARN), ("info", Level::INFO), ("trace", Level::TRACE)]
     {
-        FuncRegistration::new(name).set_into_module(module, move |value: Dynamic| write(level, &value.to_string()));
+        FuncRegistration::new(name).set_into_module(
+            module,
+            move |call: NativeCallContext, value: Dynamic| -> Result<()> {
+                // Native types know their text, as `print` shows it.
+                let text: ImmutableString = call.call_native_fn("to_string", (value,))?;
+                write(level, &text);
+                Ok(())
+            },
+        );
     }
 }
 

@@ -180,8 +180,12 @@ impl Value {
             return Ok(Value::Integer(number));
         }
         let mut json = Vec::new();
-        Context::with(call, |context| write_json(&mut json, value, &context.shapes))?
-            .map_err(|fault| raise(call, format!("the store keeps what JSON can carry: {fault}")))?;
+        Context::with(call, |context| write_json(&mut json, value, &context.shapes))?.map_err(
+            |fault| match Wrong::from(fault) {
+                Wrong::Server(message) => raise(call, format!("the store keeps what JSON can carry: {message}")),
+                wrong => wrong.raise(call),
+            },
+        )?;
         Ok(Value::Json(json.into()))
     }
 

@@ -82,7 +82,7 @@ impl Reader {
         items
     }
 
-    /// The entries whose keys are right, each key once; `same` makes keys equal that mean the same.
+    /// The entries; a wrong or repeated key is a mistake. `same` makes keys equal that mean the same.
     fn keyed(
         &mut self,
         mappings: &[Node],
@@ -91,11 +91,12 @@ impl Reader {
     ) -> Vec<(String, Node, Node)> {
         let mut keyed: Vec<(String, Node, Node)> = Vec::new();
         for (node, value) in mappings.iter().flat_map(|it| it.entries().unwrap_or_default()) {
-            let Some(key) = self.problems.check(check(&node)) else { continue };
-            match keyed.iter().find(|(it, ..)| same(it) == same(&key)) {
-                Some((_, first, _)) => self.problems.0.push(node.repeats(first)),
-                None => keyed.push((key, node, value)),
+            // What stands below a wrong key is looked at all the same.
+            let key = self.problems.check(check(&node)).unwrap_or_default();
+            if let Some((_, first, _)) = keyed.iter().find(|(it, ..)| !key.is_empty() && same(it) == same(&key)) {
+                self.problems.0.push(node.repeats(first));
             }
+            keyed.push((key, node, value));
         }
         keyed
     }

@@ -34,6 +34,9 @@ impl Listen {
     pub(super) fn read(value: &Node) -> Result<Vec<Listen>, Problems> {
         let mut problems = Problems::default();
         let items = value.items();
+        if items.is_empty() {
+            problems.0.push(value.problem("`listen` is empty, expected at least one address"));
+        }
         let addresses = items.iter().filter_map(|it| problems.check(item(it))).collect();
         problems.or(addresses)
     }

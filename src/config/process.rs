@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::Listen;
 use crate::directive::{self, Directive, Level, Repeat};
+use crate::log_file;
 
 /// What holds for the process, whatever the host and the path.
 #[derive(Clone, Debug, PartialEq)]
@@ -110,7 +111,7 @@ impl directive::Settings for Process {
             summary: "The file that holds the process id while the server runs. Default: none.",
             example: "pid-file: var/rhaid.pid",
             apply: |process, value| {
-                process.pid_file = Some(value.text_as("the path of a file")?.into());
+                process.pid_file = Some(log_file::path(value)?);
                 Ok(())
             },
         },

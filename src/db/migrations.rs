@@ -68,7 +68,7 @@ pub fn connect_all(settings: &Settings) -> Result<(), Vec<Error>> {
         if database.migrations.is_some() && is_there(Missing::Create) && !is_there(Missing::Refuse) {
             continue;
         }
-        let outcome = (backend.connect)(database, Missing::Refuse);
+        let outcome = (backend.probe)(database);
         faults.extend(outcome.err().map(|error| at_place(database, &error)));
     }
     if faults.is_empty() { Ok(()) } else { Err(faults) }

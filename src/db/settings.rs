@@ -39,7 +39,7 @@ impl Settings {
 
     /// The files that databases lie in.
     pub fn files(&self) -> impl Iterator<Item = PathBuf> {
-        self.databases.iter().filter(|it| it.url.backend().name == "sqlite").map(|it| PathBuf::from(it.url.address()))
+        self.databases.iter().flat_map(|it| (it.url.backend().files)(it.url.address()))
     }
 }
 
@@ -79,7 +79,13 @@ fn apply(settings: &mut Settings, node: &Node) -> Result<(), Problems> {
 
 fn read(key: &Node, value: &Node) -> Result<Named, Problems> {
     let name = key.text()?;
-    let url = |node: &Node| Url::parse(node.text()?).map_err(|message| node.problem(message));
+    let url = |node: &Node| {
+        Url::parse(node.text()?).map_err(|message| {
+            // An address may hold a password.
+            let problem = node.problem(message);
+            if node.text().is_ok_and(|it| it.contains('@')) { problem.masked() } else { problem }
+        })
+    };
     if value.kind() != Kind::Mapping {
         return Ok(Named::new(name, key.place(), url(value)?));
     }
@@ -91,7 +97,7 @@ fn read(key: &Node, value: &Node) -> Result<Named, Problems> {
                 has_url = true;
                 url(&node).map(|it| address = Some(it))
             }
-            "migrations" => node.text().map(|it| migrations = Some(PathBuf::from(it))),
+            "migrations" => node.existing_folder().map(|it| migrations = Some(it)),
             _ => node.integer(1..=10_000).map(|it| max_connections = usize::try_from(it).ok()),
         };
         problems.extend(outcome.err());

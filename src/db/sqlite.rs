@@ -7,7 +7,7 @@ mod file;
 mod waiting;
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,12 +32,23 @@ pub const BACKEND: Backend = Backend {
     example: "sqlite:var/app.db",
     check_address,
     check_presence,
+    files,
+    probe,
     connect,
 };
 
 /// How many statements' columns are remembered; more than there are prepared statements would be
 /// of no use.
 const SHAPES: usize = 200;
+
+fn files(address: &str) -> Vec<PathBuf> {
+    let path = file::path(address);
+    if path == file::MEMORY { Vec::new() } else { vec![path.into()] }
+}
+
+fn probe(database: &Named) -> Result<(), Error> {
+    file::probe(database.url.address())
+}
 
 fn check_address(address: &str) -> Result<(), String> {
     match file::path(address) {

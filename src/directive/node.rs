@@ -152,8 +152,14 @@ impl Node {
     /// All mistakes at once; an unknown key gets a suggestion.
     pub fn fields(&self, names: &[&'static str]) -> Result<Vec<(&'static str, Node)>, Problems> {
         let mut problems = Problems::default();
+        let fields = self.known_fields(names, &mut problems);
+        problems.or(fields)
+    }
+
+    /// [`Node::fields`] for who looks at the right ones also where others are wrong.
+    pub fn known_fields(&self, names: &[&'static str], problems: &mut Problems) -> Vec<(&'static str, Node)> {
         let mut fields: Vec<(&'static str, Node, Node)> = Vec::new();
-        for (key, value) in self.entries()? {
+        for (key, value) in problems.check(self.entries()).unwrap_or_default() {
             let Some(text) = problems.check(key.text()) else { continue };
             let Some(name) = names.iter().find(|it| it.eq_ignore_ascii_case(text)) else {
                 let expected = alternatives(names);
@@ -170,7 +176,7 @@ impl Node {
                 None => fields.push((name, key.clone(), value)),
             }
         }
-        problems.or(fields.into_iter().map(|(name, _, value)| (name, value)).collect())
+        fields.into_iter().map(|(name, _, value)| (name, value)).collect()
     }
 
     /// The items of a sequence, or the node itself as the only one.

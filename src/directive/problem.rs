@@ -50,6 +50,16 @@ impl Problem {
         Problem { hint: Some(hint.into()), ..self }
     }
 
+    /// The same mistake with what may be a secret not shown: the excerpt ends where it begins.
+    pub fn masked(mut self) -> Problem {
+        if let Some(excerpt) = &mut self.excerpt {
+            let shown: String = excerpt.line.chars().take(excerpt.at.column.saturating_sub(1)).collect();
+            excerpt.line = shown + "***";
+            excerpt.width = 3;
+        }
+        self
+    }
+
     /// What is wrong, without place, excerpt and hint.
     pub fn message(&self) -> &str {
         &self.message

@@ -35,9 +35,10 @@ pub fn find(level: Level, mappings: &[Node], language: &[Entry], problems: &mut 
             let levels = levels.join(" and ");
             let message = format!("`{name}` stands at the {level} level, expected at the {levels} {noun}");
             problems.0.push(key.problem(message).hint(way_to(entry.levels)));
-        } else if let (Repeat::Once, Some(first)) = (entry.repeat, first) {
-            problems.0.push(key.repeats(first));
         } else {
+            if let (Repeat::Once, Some(first)) = (entry.repeat, first) {
+                problems.0.push(key.repeats(first));
+            }
             found.push(Found { entry: *entry, key, value });
         }
     }

@@ -53,8 +53,8 @@ pub async fn converse<S: Serve>(stream: TcpStream, live: Rc<Live>, server: S) {
         let answering = Answering(entry.clone());
         let answer = server.serve(head, upload, peer.clone());
         async move {
-            let _answering = answering;
-            Ok::<http::Response<Body>, Infallible>(answer.await)
+            let response = answer.await;
+            Ok::<http::Response<Body>, Infallible>(response.map(|body| keep(body, answering)))
         }
     });
     let socket = Socket { stream, entry: guard.entry.clone() };
@@ -97,6 +97,20 @@ impl<C: Graceful + Unpin> Future for Conversation<'_, C> {
             Fate::Abort => return Poll::Ready(Ok(())),
         }
         Pin::new(&mut self.conversation).poll(context)
+    }
+}
+
+/// A body that is sent as it comes keeps its connection busy until it has been sent.
+fn keep(body: Body, answering: Answering) -> Body {
+    match body {
+        Body::Stream(stream) => {
+            let kept = stream.map_frame(move |frame| {
+                let _ = &answering;
+                frame
+            });
+            Body::Stream(Box::pin(kept))
+        }
+        body => body,
     }
 }
 

@@ -126,6 +126,7 @@ async fn listen<F>(listener: TcpListener, own: usize, outboxes: Outboxes, serve:
 where
     F: Future<Output = ()> + 'static,
 {
+    let mut was_refused = false;
     loop {
         if outboxes.open() >= outboxes.most {
             // The system's queue holds those that come meanwhile.
@@ -134,6 +135,7 @@ where
         }
         match listener.accept().await {
             Ok((stream, _)) => {
+                was_refused = false;
                 let worker = outboxes.emptiest(own);
                 let counted = outboxes.count(worker);
                 if worker == own {
@@ -145,9 +147,12 @@ where
             }
             // The client is gone already.
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
-            // There are no file descriptors left, as a rule.
+            // There are no file descriptors left, as a rule: that is said once, not at each try.
             Err(error) => {
-                tracing::error!("a connection can't be accepted: {error}");
+                if !was_refused {
+                    tracing::error!("connections can't be accepted: {error}");
+                }
+                was_refused = true;
                 tokio::time::sleep(BREATH).await;
             }
         }

@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 pub struct Patience {
     /// From a request's first byte to the end of its head, and between requests.
     pub head: u32,
-    /// Without a byte of the response being taken.
+    /// While bytes of a response wait to be taken.
     pub write: u32,
 }
 
@@ -29,6 +29,7 @@ impl Default for Patience {
 /// All connections of this worker.
 pub struct Live {
     entries: RefCell<HashMap<u64, Rc<Entry>>>,
+    fate: Cell<Fate>,
     next: Cell<u64>,
     seconds: Rc<Cell<u32>>,
     patience: Patience,
@@ -43,6 +44,8 @@ pub(super) struct Entry {
     head_since: Cell<Option<u32>>,
     state: Cell<State>,
     fate: Cell<Fate>,
+    /// Whether the client has to take bytes before more can be written.
+    is_blocked: Cell<bool>,
     waker: RefCell<Waker>,
 }
 
@@ -52,8 +55,6 @@ enum State {
     Idle,
     /// A request is being answered: whoever does it has limits of its own.
     Busy,
-    /// The response is on its way.
-    Answered,
 }
 
 /// How a connection goes on.
@@ -71,6 +72,7 @@ impl Live {
     pub fn new(patience: Patience) -> Rc<Live> {
         Rc::new(Live {
             entries: RefCell::default(),
+            fate: Cell::new(Fate::Serve),
             next: Cell::new(0),
             seconds: Rc::default(),
             patience,
@@ -120,7 +122,9 @@ impl Live {
         }
     }
 
+    /// Those too that begin from now on.
     fn decide_all(&self, fate: Fate) {
+        self.fate.set(fate);
         for entry in self.entries.borrow().values() {
             entry.decide(fate);
         }
@@ -135,7 +139,8 @@ impl Live {
             moved: Cell::new(self.seconds.get()),
             head_since: Cell::new(None),
             state: Cell::new(State::Idle),
-            fate: Cell::new(Fate::Serve),
+            fate: Cell::new(self.fate.get()),
+            is_blocked: Cell::new(false),
             waker: RefCell::new(Waker::noop().clone()),
         });
         self.entries.borrow_mut().insert(id, entry.clone());
@@ -153,14 +158,23 @@ impl Live {
 impl Entry {
     pub(super) fn read(&self) {
         self.moved.set(self.seconds.get());
-        if self.state.get() != State::Busy && self.head_since.get().is_none() {
-            self.state.set(State::Idle);
+        if self.state.get() == State::Idle && self.head_since.get().is_none() {
             self.head_since.set(Some(self.seconds.get()));
         }
     }
 
+    /// Bytes were written. A head that came meanwhile could not be looked at before.
     pub(super) fn wrote(&self) {
+        self.is_blocked.set(false);
         self.moved.set(self.seconds.get());
+        if self.head_since.get().is_some() {
+            self.head_since.set(Some(self.seconds.get()));
+        }
+    }
+
+    /// Bytes wait until the client takes some.
+    pub(super) fn blocked(&self) {
+        self.is_blocked.set(true);
     }
 
     pub(super) fn begin(&self) {
@@ -170,7 +184,7 @@ impl Entry {
 
     pub(super) fn answered(&self) {
         self.moved.set(self.seconds.get());
-        self.state.set(State::Answered);
+        self.state.set(State::Idle);
     }
 
     pub(super) fn fate(&self) -> Fate {
@@ -186,13 +200,11 @@ impl Entry {
 
     fn is_stuck(&self, now: u32, patience: Patience) -> bool {
         let quiet = now - self.moved.get();
-        match self.state.get() {
-            State::Busy => false,
-            State::Idle => {
-                quiet > patience.head || self.head_since.get().is_some_and(|since| now - since > patience.head)
-            }
-            State::Answered => quiet > patience.write.max(patience.head),
+        if self.is_blocked.get() {
+            return quiet > patience.write;
         }
+        let waits_for_head = |since: u32| now - since > patience.head;
+        self.state.get() == State::Idle && (quiet > patience.head || self.head_since.get().is_some_and(waits_for_head))
     }
 
     fn decide(&self, fate: Fate) {

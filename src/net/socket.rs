@@ -21,6 +21,17 @@ pub(super) struct Socket {
     pub(super) entry: Rc<Entry>,
 }
 
+impl Socket {
+    fn noted(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        match &written {
+            Poll::Ready(Ok(_)) => self.entry.wrote(),
+            Poll::Ready(Err(_)) => {}
+            Poll::Pending => self.entry.blocked(),
+        }
+        written
+    }
+}
+
 impl Read for Socket {
     fn poll_read(
         mut self: Pin<&mut Self>,
@@ -45,9 +56,8 @@ impl Read for Socket {
 
 impl Write for Socket {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let written = ready!(Pin::new(&mut self.stream).poll_write(context, bytes))?;
-        self.entry.wrote();
-        Poll::Ready(Ok(written))
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.noted(written)
     }
 
     fn poll_write_vectored(
@@ -64,12 +74,11 @@ impl Write for Socket {
                 whole[end..end + part.len()].copy_from_slice(part);
                 end += part.len();
             }
-            ready!(Pin::new(&mut self.stream).poll_write(context, &whole[..end]))?
+            Pin::new(&mut self.stream).poll_write(context, &whole[..end])
         } else {
-            ready!(Pin::new(&mut self.stream).poll_write_vectored(context, parts))?
+            Pin::new(&mut self.stream).poll_write_vectored(context, parts)
         };
-        self.entry.wrote();
-        Poll::Ready(Ok(written))
+        self.noted(written)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -3,19 +3,20 @@
 use std::fmt;
 
 /// A host as the configuration names it: `name`, `name:port`, `*.name`, `*` or `default`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct HostName {
     name: Name,
     port: Option<u16>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 enum Name {
     /// One name, in lower case.
     Exact(String),
     /// `*.name`, kept as `.name`: any number of labels before it.
     Below(String),
     /// `*`
+    #[default]
     Any,
 }
 
@@ -101,11 +102,6 @@ impl<T> Hosts<T> {
             fits.min_by_key(|(fit, _)| std::cmp::Reverse(*fit))
         });
         &self.hosts[best.map_or(self.fallback, |(_, index)| index)].1
-    }
-
-    /// All of them, in order.
-    pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.hosts.iter().map(|(_, it)| it)
     }
 }
 

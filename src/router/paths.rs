@@ -41,11 +41,6 @@ impl<T> Paths<T> {
             };
         }
     }
-
-    /// All of them, in no order.
-    pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.paths.values()
-    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use rhai::{Dynamic, EvalAltResult, FnPtr, OptimizationLevel, Scope};
+use rhai::{Dynamic, EvalAltResult, FnPtr, OptimizationLevel, Position, Scope, Stmt};
 
 use super::context::Context;
 use super::engine::Engines;
@@ -82,12 +82,16 @@ impl Script {
         let ast = engine.optimize_ast(&Scope::new(), ast, OptimizationLevel::Simple);
         let context = Rc::new(context);
         let failed = |error: Box<EvalAltResult>| match stop_of(&error) {
-            Some(stop) => Trace::whole(&source, limit_message(stop, "at its start")),
+            Some(stop) => Trace::of_stop(&source, &error, limit_message(stop, "at its start")),
             None => Trace::of_run(&source, &error, &functions),
         };
         let (program, value) = Program::load(engine, &ast, Dynamic::from(context.clone())).map_err(failed)?;
-        let has_handle = ast.iter_functions().any(|it| it.name == "handle" && it.params.len() == 1);
-        let app = App::of(value, has_handle).map_err(|message| Trace::whole(&source, message))?;
+        let has_handle = ast.iter_functions().any(|it| it.name == "handle");
+        let last = ast.statements().last().map_or(Position::NONE, Stmt::position);
+        let app = App::of(value, has_handle).map_err(|message| Trace::at(&source, last, message))?;
+        app.check(&program).map_err(|(position, message)| {
+            Trace::at(&source, if position.is_none() { last } else { position }, message)
+        })?;
         Ok(Script { source, program, app, context, functions, max_memory: settings.max_memory })
     }
 
@@ -151,10 +155,14 @@ impl Script {
                 return Ended::Reply(reply);
             }
             if let Ok(map) = thrown.as_map_ref()
-                && let Some(code) = map.get("status").and_then(|it| it.as_int().ok())
-                && let Ok(code) = crate::reply::status(code)
+                && let Some(code) = map.get("status")
             {
-                return Ended::Refused(code, map.get("message").map(ToString::to_string));
+                return match reply::status_of(code) {
+                    Ok(code) => Ended::Refused(code, map.get("message").map(ToString::to_string)),
+                    Err(message) => {
+                        Ended::Failed(Trace::at(&self.source, inner.position(), format!("a map was thrown: {message}")))
+                    }
+                };
             }
         }
         Ended::Failed(Trace::of_run(&self.source, error, &self.functions))
@@ -178,7 +186,26 @@ impl App {
         if has_handle {
             return Ok(App::Closure(Function::named("handle")));
         }
-        Err(format!("the script's value is of the type `{}`, {expected}", value.type_name()))
+        Err(format!("the script's value is {}, {expected}", reply::described(&value)))
+    }
+
+    /// Whether each function takes the env and nothing else.
+    fn check(&self, program: &Program) -> std::result::Result<(), (Position, String)> {
+        match self {
+            App::Closure(function) | App::Object(_, function) => check_arity(program, function),
+            App::Router(routes) => routes.functions().try_for_each(|it| check_arity(program, it)),
+        }
+    }
+}
+
+fn check_arity(program: &Program, function: &Function) -> std::result::Result<(), (Position, String)> {
+    match program.arity(function) {
+        Some((1, _)) => Ok(()),
+        Some((count, position)) => {
+            let message = format!("the handler has {count} parameters, expected one: the env, as in `|env| …`");
+            Err((position, message))
+        }
+        None => Err((Position::NONE, format!("the script has no function `{}`", function.name()))),
     }
 }
 

@@ -100,8 +100,8 @@ fn output(engine: &mut rhai::Engine) {
         let source = source.unwrap_or("script");
         let line = position.line().unwrap_or(0);
         match fiber::name() {
-            Some(request) => tracing::debug!(request = %crate::http::Id(request), "{source}:{line}: {text}"),
-            None => tracing::debug!("{source}:{line}: {text}"),
+            Some(request) => tracing::info!(request = %crate::http::Id(request), "{source}:{line}: {text}"),
+            None => tracing::info!("{source}:{line}: {text}"),
         }
     });
 }

@@ -30,11 +30,9 @@ impl Context {
     /// # Errors
     /// If the call does not come from a script of a path.
     pub fn with<T>(call: &NativeCallContext, read: impl FnOnce(&Context) -> T) -> Result<T> {
-        let context = call.tag().and_then(|tag| tag.read_lock::<Rc<Context>>());
+        // The pointer is copied, so that nothing is locked while `read` may be suspended.
+        let context = call.tag().and_then(|tag| tag.read_lock::<Rc<Context>>().map(|it| Rc::clone(&it)));
         let context = context.ok_or_else(|| raise(call, "this is only there for the scripts of a path".to_owned()))?;
-        // The lock is a plain borrow of the value in the call's own state, which nobody changes
-        // while the call runs; a copy of the pointer keeps it free of suspensions all the same.
-        let context = Rc::clone(&context);
         Ok(read(&context))
     }
 }

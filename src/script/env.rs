@@ -51,9 +51,6 @@ struct Inner {
     has_ended: Cell<bool>,
 }
 
-/// The path parameters that were there before others took their place.
-pub struct PathParams(Rc<Pairs>);
-
 impl Env {
     /// Makes the env of a request whose body has arrived, one for all handlers of its path.
     /// `software` is `SERVER_SOFTWARE`; of the body at most `memory` bytes are read at once.
@@ -90,15 +87,10 @@ impl Env {
         *self.0.auth.borrow_mut() = who;
     }
 
-    /// Makes these, decoded, the parameters of the path; gives back what to restore.
-    pub fn set_path_params(&self, params: Vec<(ImmutableString, String)>) -> PathParams {
+    /// Makes these, decoded, the parameters of the path.
+    pub fn set_path_params(&self, params: Vec<(ImmutableString, String)>) {
         let params = params.into_iter().map(|(name, value)| (name, value.into())).collect();
-        PathParams(self.0.path.replace(Pairs::last(params)))
-    }
-
-    /// Makes the former parameters those of the path again.
-    pub fn restore_path_params(&self, former: PathParams) {
-        *self.0.path.borrow_mut() = former.0;
+        *self.0.path.borrow_mut() = Pairs::last(params);
     }
 
     /// Ends the request: from now on the body can't be read, and what scripts have set is gone

@@ -62,6 +62,11 @@ pub const MAKERS: &[Maker] = &[
     },
 ];
 
+/// Names of the functions that are in no namespace, for suggestions.
+pub fn names() -> impl Iterator<Item = String> {
+    ["success", "fail", "json", "text", "html", "redirect", "empty", "router"].into_iter().map(str::to_owned)
+}
+
 /// Makes the makers known to scripts.
 pub(super) fn register(engine: &mut rhai::Engine) {
     engine.register_fn("success", |call: NativeCallContext, data: Dynamic| success(&call, &data));

@@ -1,13 +1,15 @@
 //! A compiled script and its call, through Rhai's internals: the one place that uses them.
 //!
-//! `EvalContext::call_fn_raw` with kept state takes a fifth fewer instructions than `FnPtr::call`,
-//! and it is the only way in which imports and `global::` constants work inside handlers.
+//! Functions are evaluated with kept state, which takes a fifth fewer instructions than
+//! `FnPtr::call`, and is the only way in which imports and `global::` constants work inside handlers.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
 
 use rhai::{
-    AST, Array, Caches, Dynamic, EvalAltResult, EvalContext, Expr, FnPtr, GlobalRuntimeState, ImmutableString, Map,
-    Position, Scope, StaticVec, StmtBlock,
+    AST, ASTNode, Array, Caches, Dynamic, EvalAltResult, EvalContext, Expr, FnPtr, GlobalRuntimeState, ImmutableString,
+    Map, Position, Scope, Stmt, StmtBlock,
 };
 
 use super::fault::Result;
@@ -19,7 +21,19 @@ const KEPT_STATES: usize = 64;
 pub(super) struct Program {
     engine: &'static rhai::Engine,
     global: GlobalRuntimeState,
+    /// Whether a constant holds a closure: what that captured must not be seen by other calls.
+    has_closures: bool,
+    functions: HashMap<ImmutableString, Definition>,
     states: RefCell<Vec<CallState>>,
+}
+
+/// A function as the script defines it.
+struct Definition {
+    parameters: Vec<ImmutableString>,
+    start: Position,
+    /// Its statements, to be evaluated as they are: a call through Rhai's own function would put its
+    /// position, which is none, in the place of that where a limit was hit.
+    body: Expr,
 }
 
 /// What a call needs beside its arguments; kept, since a fresh one resolves each function anew.
@@ -46,18 +60,24 @@ impl Program {
         global.lib.push(ast.shared_lib().clone());
         global.source = ast.source().map(Into::into);
         global.tag = tag;
-        let statements = ast.statements().iter().cloned();
-        let block = Expr::Stmt(Box::new(StmtBlock::new(statements, Position::NONE, Position::NONE)));
+        let block = block(ast.statements().to_vec());
         let (mut caches, mut scope) = (Caches::new(), Scope::new());
         // Without rewinding the scope, imports and constants stay in `global`.
         #[allow(deprecated, reason = "Rhai marks its volatile interface so; the version is pinned")]
         let value = EvalContext::new(engine, &mut global, &mut caches, &mut scope, None)
             .eval_expression_tree_raw(&(&block).into(), false);
-        let value = match value.map_err(|error| *error) {
-            Ok(value) | Err(EvalAltResult::Return(value, _) | EvalAltResult::Exit(value, _)) => value,
-            Err(error) => return Err(error.into()),
-        };
-        Ok((Program { engine, global, states: RefCell::default() }, value))
+        let value = returned(value)?;
+        let constants = global.constants.as_ref();
+        let has_closures = constants.is_some_and(|it| it.borrow().values().any(holds_closure));
+        let functions = definitions(ast);
+        Ok((Program { engine, global, has_closures, functions, states: RefCell::default() }, value))
+    }
+
+    /// How many arguments a function takes beside what it captured, and where it is defined; `None`
+    /// if the script does not define it.
+    pub(super) fn arity(&self, function: &Function) -> Option<(usize, Position)> {
+        let definition = self.functions.get(&function.name)?;
+        Some((definition.parameters.len().saturating_sub(function.captured.len()), definition.start))
     }
 
     /// Calls a function of the script. Each call has its own copy of what the function captured.
@@ -78,31 +98,84 @@ impl Program {
         });
         state.global.num_operations = 0;
         state.global.level = 0;
-        let is_method = this.is_some();
-        let mut own: StaticVec<Dynamic> = function.captured.iter().map(private_copy).collect();
-        own.push(argument);
-        let mut arguments: StaticVec<&mut Dynamic> = this.into_iter().chain(own.iter_mut()).collect();
-        let result = EvalContext::new(self.engine, &mut state.global, &mut state.caches, &mut state.scope, None)
-            .call_fn_raw(&function.name, false, is_method, &mut arguments);
+        if self.has_closures {
+            state.global.constants = self.global.constants.as_ref().map(|it| {
+                let copies = it.borrow().iter().map(|(name, value)| (name.clone(), private_copy(value))).collect();
+                Rc::new(RefCell::new(copies))
+            });
+        }
+        let definition = self
+            .functions
+            .get(&function.name)
+            .ok_or_else(|| EvalAltResult::ErrorFunctionNotFound(format!("{} (Env)", function.name), Position::NONE))?;
+        let arguments = function.captured.iter().map(private_copy).chain([argument]);
+        state.scope.extend(definition.parameters.iter().cloned().zip(arguments));
+        #[allow(deprecated, reason = "Rhai marks its volatile interface so; the version is pinned")]
+        let result = EvalContext::new(self.engine, &mut state.global, &mut state.caches, &mut state.scope, this)
+            .eval_expression_tree_raw(&(&definition.body).into(), true);
+        state.scope.clear();
         // Not reached after a panic: the state is unsound then and goes.
         let mut states = self.states.borrow_mut();
         if states.len() < KEPT_STATES {
             states.push(state);
         }
-        match result {
-            Err(error) if matches!(*error, EvalAltResult::Exit(..)) => match *error {
-                EvalAltResult::Exit(value, _) => Ok(value),
-                _ => Ok(Dynamic::UNIT),
-            },
-            result => result,
-        }
+        returned(result)
     }
+}
+
+/// `return` and `exit` end a script with a value.
+fn returned(result: Result<Dynamic>) -> Result<Dynamic> {
+    match result.map_err(|error| *error) {
+        Ok(value) | Err(EvalAltResult::Return(value, _) | EvalAltResult::Exit(value, _)) => Ok(value),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn block(statements: Vec<Stmt>) -> Expr {
+    Expr::Stmt(Box::new(StmtBlock::new(statements, Position::NONE, Position::NONE)))
+}
+
+/// The functions of a script with their statements, which Rhai shows to those only who walk through
+/// all: first the top level's, then those of functions, each below its own function in the text.
+fn definitions(ast: &AST) -> HashMap<ImmutableString, Definition> {
+    let mut functions: Vec<_> = ast
+        .iter_fn_def()
+        .map(|it| {
+            let (start, end) = (it.body.start_position(), it.body.end_position());
+            (it.name.clone(), it.params.to_vec(), start, end, Vec::new())
+        })
+        .collect();
+    let mut top_level = ast.statements().len();
+    ast.walk(&mut |path: &[ASTNode<'_>]| {
+        let [ASTNode::Stmt(statement)] = path else { return true };
+        if top_level > 0 {
+            top_level -= 1;
+            return true;
+        }
+        let place = statement.position();
+        // A body without braces is one statement; it has no end of its own.
+        let is_around = |start: Position, end: Position| place == start || start <= place && place <= end;
+        let around = functions.iter_mut().filter(|(_, _, start, end, _)| is_around(*start, *end));
+        // A closure in a function lies within both.
+        if let Some((.., statements)) = around.max_by_key(|(_, _, start, ..)| *start) {
+            statements.push((*statement).clone());
+        }
+        true
+    });
+    let definition =
+        |(name, parameters, start, _, statements)| (name, Definition { parameters, start, body: block(statements) });
+    functions.into_iter().map(definition).collect()
 }
 
 impl Function {
     /// A function by its name in the script.
     pub(super) fn named(name: &str) -> Function {
         Function { name: name.into(), captured: Vec::new() }
+    }
+
+    /// How the script names it.
+    pub(super) fn name(&self) -> &str {
+        &self.name
     }
 
     /// The function that a value points to.
@@ -134,6 +207,12 @@ pub(super) fn private_copy(value: &Dynamic) -> Dynamic {
         return Dynamic::from_map(if shares { copy(map) } else { map });
     }
     value
+}
+
+fn holds_closure(value: &Dynamic) -> bool {
+    value.is_fnptr()
+        || value.as_array_ref().is_ok_and(|it| it.iter().any(holds_closure))
+        || value.as_map_ref().is_ok_and(|it| it.values().any(holds_closure))
 }
 
 fn may_share(value: &Dynamic) -> bool {

@@ -41,6 +41,17 @@ pub(super) fn is_reply(value: &Dynamic) -> bool {
     value.is::<Reply>() || value.as_array_ref().is_ok_and(|it| it.len() == 3 && it[0].is_int())
 }
 
+/// Whether a value can only be meant as a reply, well-formed or not.
+pub(super) fn is_meant_as_reply(value: &Dynamic) -> bool {
+    value.is::<Reply>() || value.is_array() || value.as_map_ref().is_ok_and(|it| it.contains_key("status"))
+}
+
+/// The status that a value is.
+pub(super) fn status_of(value: &Dynamic) -> std::result::Result<u16, String> {
+    let code = value.as_int().map_err(|_| format!("the status is {}, expected an integer", described(value)))?;
+    status(code)
+}
+
 /// The reply that a script's value is.
 ///
 /// # Errors
@@ -49,15 +60,17 @@ pub(super) fn from_value(value: Dynamic) -> std::result::Result<Reply, String> {
     if value.is::<Reply>() {
         return Ok(value.cast::<Reply>());
     }
+    if value.is_unit() {
+        let hint = "the last expression of a handler is its reply; the value of a `try` or `catch` block is lost, \
+                    write `return` there";
+        return Err(format!("the script returned `()`, {EXPECTED}\nhint: {hint}"));
+    }
     if !value.is_array() {
         return Err(format!("the script returned {}, {EXPECTED}", described(&value)));
     }
     let [code, headers, body] = <[Dynamic; 3]>::try_from(value.cast::<Array>())
         .map_err(|triple| format!("the script returned an array of {} values, {EXPECTED}", triple.len()))?;
-    let Ok(code) = code.as_int() else {
-        return Err(format!("the status is {}, expected an integer", described(&code)));
-    };
-    let mut reply = Reply::empty(status(code)?);
+    let mut reply = Reply::empty(status_of(&code)?);
     set_headers(&mut reply, headers)?;
     reply.body = body_from(body)?;
     Ok(reply)
@@ -74,11 +87,7 @@ fn part(reply: &Reply, index: INT) -> Option<Dynamic> {
 
 fn change(reply: &mut Reply, index: INT, value: Dynamic) -> std::result::Result<(), String> {
     match index {
-        0 => {
-            let code =
-                value.as_int().map_err(|_| format!("the status is {}, expected an integer", described(&value)))?;
-            reply.status = status(code)?;
-        }
+        0 => reply.status = status_of(&value)?,
         1 => {
             reply.headers.clear();
             set_headers(reply, value)?;
@@ -179,7 +188,7 @@ fn part_from(part: Dynamic) -> std::result::Result<Bytes, String> {
 }
 
 /// What a value is, for people: `the string "x"`, `a map`, `()`.
-fn described(value: &Dynamic) -> String {
+pub(super) fn described(value: &Dynamic) -> String {
     if value.is_unit() {
         return "`()`".to_owned();
     }
@@ -195,6 +204,7 @@ fn described(value: &Dynamic) -> String {
         "array" => "an array".to_owned(),
         "map" => "a map".to_owned(),
         "Fn" => "a function".to_owned(),
+        _ if value.is::<Reply>() => "a reply".to_owned(),
         name => format!("a value of the type `{name}`"),
     }
 }

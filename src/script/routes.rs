@@ -1,14 +1,14 @@
 //! `router()`: routes by method and pattern, with filters before them.
 
-use std::cell::RefCell;
+use std::cell::{RefCell, RefMut};
 use std::rc::Rc;
 
-use rhai::{Dynamic, FnPtr, NativeCallContext};
+use rhai::{Dynamic, EvalAltResult, FnPtr, NativeCallContext};
 
 use super::env::Env;
 use super::fault::{Result, raise};
 use super::program::{Function, Program};
-use super::reply::is_reply;
+use super::reply::is_meant_as_reply;
 use crate::reply::Reply;
 use crate::router::{Captures, Pattern, without_dots};
 
@@ -23,6 +23,8 @@ pub(super) struct Router(Rc<RefCell<Built>>);
 struct Built {
     before: Vec<FnPtr>,
     routes: Vec<(String, Pattern, FnPtr)>,
+    /// Whether the script has started: routes that come later would never be found.
+    is_sealed: bool,
 }
 
 /// Makes `router()` known to scripts.
@@ -43,17 +45,25 @@ pub(super) fn register(engine: &mut rhai::Engine) {
             router.add(&call, method.to_owned(), pattern, handler)
         },
     );
-    engine.register_fn("before", |router: &mut Router, filter: FnPtr| {
-        router.0.borrow_mut().before.push(filter);
-        router.clone()
+    engine.register_fn("before", |call: NativeCallContext, router: &mut Router, filter: FnPtr| {
+        router.open(&call)?.before.push(filter);
+        Ok::<_, Box<EvalAltResult>>(router.clone())
     });
 }
 
 impl Router {
     fn add(&mut self, call: &NativeCallContext, method: String, pattern: &str, handler: FnPtr) -> Result<Router> {
         let pattern = Pattern::parse(pattern).map_err(|message| raise(call, message))?;
-        self.0.borrow_mut().routes.push((method, pattern, handler));
+        self.open(call)?.routes.push((method, pattern, handler));
         Ok(self.clone())
+    }
+
+    fn open(&self, call: &NativeCallContext) -> Result<RefMut<'_, Built>> {
+        let built = self.0.borrow_mut();
+        if built.is_sealed {
+            return Err(raise(call, "routes are declared when the script starts, not in a handler"));
+        }
+        Ok(built)
     }
 }
 
@@ -82,7 +92,8 @@ pub(super) enum Dispatch {
 impl Routes {
     /// The routes that were declared, in their order.
     pub(super) fn of(router: &Router) -> Routes {
-        let built = router.0.borrow();
+        let mut built = router.0.borrow_mut();
+        built.is_sealed = true;
         let route = |(method, pattern, handler): &(String, Pattern, FnPtr)| Route {
             method: method.clone(),
             pattern: pattern.clone(),
@@ -92,6 +103,11 @@ impl Routes {
             before: built.before.iter().map(Function::of).collect(),
             routes: built.routes.iter().map(route).collect(),
         }
+    }
+
+    /// All filters and handlers.
+    pub(super) fn functions(&self) -> impl Iterator<Item = &Function> {
+        self.before.iter().chain(self.routes.iter().map(|it| &it.handler))
     }
 
     /// Runs the filters and the first route that fits.
@@ -106,7 +122,8 @@ impl Routes {
         }
         for filter in &self.before {
             let value = program.call(filter, Dynamic::from(env.clone()))?;
-            if is_reply(&value) {
+            // Also a malformed one: what a filter meant to refuse must not get through.
+            if is_meant_as_reply(&value) {
                 return Ok(Dispatch::Value(value));
             }
         }

@@ -35,8 +35,11 @@ impl Source {
     /// The line of a position with a caret of `width` below it, each after a line break; empty
     /// where there is none.
     pub fn excerpt(&self, position: Position, width: usize) -> String {
-        let Some((number, line)) = position.line().and_then(|it| Some((it, self.text.lines().nth(it - 1)?))) else {
-            return String::new();
+        let Some(number) = position.line() else { return String::new() };
+        let (number, line) = match self.text.lines().nth(number - 1) {
+            Some(line) => (number, line),
+            // What ends too early is at its end.
+            None => (self.text.lines().count().max(1), self.text.lines().last().unwrap_or_default()),
         };
         let label = (number + self.line - 1).to_string();
         let before = line.chars().take(position.position().unwrap_or(1).saturating_sub(1));

@@ -6,6 +6,7 @@ use rhai::{EvalAltResult, ParseError, ParseErrorType, Position};
 
 use super::Source;
 use super::fault::innermost;
+use crate::directive::suggest;
 
 /// An error in a script, ready to be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,14 +44,17 @@ impl Trace {
         }
     }
 
+    /// A mistake at a place of the script.
+    pub(super) fn at(source: &Source, position: Position, message: impl Into<String>) -> Trace {
+        let (place, excerpt) = (source.place(position), source.excerpt(position, 1));
+        Trace { place, excerpt, ..Trace::whole(source, message) }
+    }
+
     /// A script that does not compile.
     pub(super) fn of_parse(source: &Source, error: &ParseError) -> Trace {
         let (message, hint) = match &*error.0 {
             ParseErrorType::VariableUndefined(name) => (format!("no variable `{name}`"), undefined_hint(source, name)),
-            ParseErrorType::Reserved(word) => (
-                format!("`{word}` is a reserved word"),
-                Some(format!("as a key write it in quotes: `row[\"{word}\"]`, `#{{\"{word}\": …}}`")),
-            ),
+            ParseErrorType::Reserved(word) => (format!("`{word}` is a reserved word"), Some(reserved_hint(word))),
             other => (lower_first(&other.to_string()), None),
         };
         Trace { place: source.place(error.1), message, excerpt: source.excerpt(error.1, 1), path: Vec::new(), hint }
@@ -126,15 +130,20 @@ fn unknown_function(signature: &str, functions: &[String]) -> (String, Option<St
     let (name, arguments) = signature.split_once(" (").unwrap_or((signature, ")"));
     let arguments =
         arguments.trim_end_matches(')').replace("&str | ImmutableString | String", "string").replace("i64", "int");
-    if functions.iter().any(|it| it == name) || arguments.contains("&mut") {
+    let is_operator = !name.starts_with(|it: char| it.is_alphabetic() || it == '_');
+    if is_operator || functions.iter().any(|it| it == name) {
         return (format!("`{name}` takes no ({arguments})"), None);
     }
-    let closest = functions
-        .iter()
-        .map(|it| (strsim::damerau_levenshtein(it, name), it))
-        .filter(|(distance, it)| *distance <= 1 + it.chars().count().min(name.chars().count()) / 4)
-        .min();
-    (format!("no function `{name}`"), closest.map(|(_, it)| format!("did you mean `{it}`?")))
+    let closest = suggest(name, functions.iter().map(String::as_str));
+    (format!("no function `{name}`"), closest.map(|it| format!("did you mean `{it}`?")))
+}
+
+fn reserved_hint(word: &str) -> String {
+    match word {
+        "null" | "nil" => "what is nothing is `()`".to_owned(),
+        "call" => "a script's function for requests is `fn handle(env)`".to_owned(),
+        _ => format!("as a key write it in quotes: `row[\"{word}\"]`, `#{{\"{word}\": …}}`"),
+    }
 }
 
 /// A name that the top level has, but functions don't see.

@@ -41,16 +41,37 @@ impl Service {
     pub(super) fn write_logs(&self) {
         self.0.logged.borrow_mut().flush_all();
     }
+}
 
-    fn log(&self, site: &Site, request: &Request, response: &Response) {
-        if site.logs.is_empty() {
-            return;
-        }
-        let head_only = request.head.method == Method::HEAD;
+/// A request in flight: counted as long as it lives, and logged when it ends in one way or another.
+struct InFlight {
+    service: Service,
+    site: Rc<Site>,
+    request: Rc<Request>,
+    status: StatusCode,
+    bytes: u64,
+}
+
+/// nginx's status for a client that went away before its answer; it is in logs only.
+const CLIENT_CLOSED_REQUEST: u16 = 499;
+
+impl InFlight {
+    fn answered(&mut self, response: &Response) {
+        self.status = response.status();
+        let head_only = self.request.head.method == Method::HEAD;
         // Of a stream whose length nobody knows the log says nothing.
-        let bytes = if head_only { 0 } else { response.body().len().unwrap_or(0) };
-        let record = Record { request, status: response.status(), bytes };
-        self.0.logged.borrow_mut().write(&site.logs, &record);
+        self.bytes = if head_only { 0 } else { response.body().len().unwrap_or(0) };
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        let state = &self.service.0;
+        state.in_flight.set(state.in_flight.get() - 1);
+        if !self.site.logs.is_empty() {
+            let record = Record { request: &self.request, status: self.status, bytes: self.bytes };
+            state.logged.borrow_mut().write(&self.site.logs, &record);
+        }
     }
 }
 
@@ -58,10 +79,8 @@ impl Serve for Service {
     // Not an `async fn`: the head of the request would be moved from one future into the next, and
     // that is a good part of what a quick request costs.
     fn serve(&self, head: Parts, upload: Upload, connection: Rc<Connection>) -> impl Future<Output = Response> + use<> {
-        let service = self.clone();
-        let state = &*service.0;
+        let state = &*self.0;
         state.in_flight.set(state.in_flight.get() + 1);
-        let counted = Counted(service.clone());
         let id = Id(state.next_id.replace(state.next_id.get().wrapping_add(1)));
         let generation = state.generation.borrow().clone();
         let (authority, mistake) = match authority(&head) {
@@ -71,16 +90,17 @@ impl Serve for Service {
         let (site, path_info) = generation.site(authority, connection.local.port(), head.uri.path());
         let refused = state.refuse(&site, &head, mistake);
         let request = Rc::new(site.request(head, path_info, upload, connection, id));
+        let status = StatusCode::from_u16(CLIENT_CLOSED_REQUEST).unwrap_or(StatusCode::BAD_REQUEST);
+        let mut in_flight = InFlight { service: self.clone(), site, request, status, bytes: 0 };
         async move {
             let mut response = match refused {
                 Some(response) => response,
-                None => site.chain.answer(&request).await,
+                None => in_flight.site.chain.answer(&in_flight.request).await,
             };
             if !response.headers().contains_key(header::SERVER) {
                 response.headers_mut().insert(header::SERVER, generation.server.clone());
             }
-            service.log(&site, &request, &response);
-            drop(counted);
+            in_flight.answered(&response);
             response
         }
     }
@@ -107,19 +127,37 @@ fn authority(head: &Parts) -> Result<&str, &'static str> {
     }
     let mut hosts = head.headers.get_all(header::HOST).iter();
     match (hosts.next(), hosts.next()) {
-        (Some(host), None) => host.to_str().map_err(|_| "the Host header is no host name"),
+        (Some(host), None) => {
+            let host = host.to_str().ok().filter(|it| is_host(it));
+            host.ok_or("the Host header is no host name")
+        }
         (None, _) if head.version == Version::HTTP_11 => Err("HTTP/1.1 needs a Host header"),
         (None, _) => Ok(""),
         (Some(_), Some(_)) => Err("there is more than one Host header"),
     }
 }
 
-/// Counts a request as long as it is in flight.
-struct Counted(Service);
+/// Whether a Host header's value can be one (RFC 9110 §7.2); an empty one can.
+fn is_host(host: &str) -> bool {
+    let (name, port) = match host.rsplit_once(':') {
+        Some((name, port)) if !port.ends_with(']') => (name, port),
+        _ => (host, ""),
+    };
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~[]:!$&'()*+,;=%".contains(&byte);
+    name.bytes().all(is_name) && port.bytes().all(|it| it.is_ascii_digit())
+}
 
-impl Drop for Counted {
-    fn drop(&mut self) {
-        let in_flight = &self.0.0.in_flight;
-        in_flight.set(in_flight.get() - 1);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_is_a_name_with_or_without_a_port() {
+        for host in ["", "a", "example.com:80", "127.0.0.1:8080", "[::1]", "[::1]:80", "a_b.c:"] {
+            assert!(is_host(host), "{host}");
+        }
+        for host in ["a b", "a/b", "a:b", "a@b", "a:80:x", "ä", "a?b", "a\\b"] {
+            assert!(!is_host(host), "{host}");
+        }
     }
 }

@@ -56,9 +56,15 @@ impl Task {
             return;
         }
         drop(self.built);
-        // Closed when another worker could not be built.
-        let Ok(permit) = self.go.acquire().await else { return };
-        permit.forget();
+        // Without a permit when something else at the start went wrong.
+        tokio::select! {
+            permit = self.go.acquire() => match permit {
+                Ok(permit) => permit.forget(),
+                Err(_) => return,
+            },
+            // The server was dropped.
+            _ = self.stop.wait_for(|stop| *stop) => return,
+        }
         let live = Live::new(Patience::default());
         tokio::task::spawn_local({
             let live = live.clone();

@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 
 use crate::db::error::{Error, Kind};
 use crate::db::rows::Builder;
+use crate::fiber;
 
 /// A float is exact to so many digits (IEEE 754 binary64).
 pub const EXACT_DIGITS: usize = 15;
@@ -57,13 +58,17 @@ impl Declared {
             },
             (_, ValueRef::Real(number)) => row.float(number),
             (_, ValueRef::Text(bytes)) => {
+                fiber::room(bytes.len())?;
                 let text = std::str::from_utf8(bytes).map_err(|_| {
                     let message = format!("column `{name}` holds text that is not UTF-8");
                     Error { column: Some(name.to_owned()), ..Error::new(Kind::Value, message) }
                 })?;
                 return self.read_text(text, row);
             }
-            (_, ValueRef::Blob(bytes)) => return row.blob(bytes),
+            (_, ValueRef::Blob(bytes)) => {
+                fiber::room(bytes.len())?;
+                return row.blob(bytes);
+            }
         }
         Ok(())
     }

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags};
@@ -18,6 +19,8 @@ const STATEMENTS: usize = 100;
 /// Deeper or longer statements would need more of a fiber's stack than is kept for SQLite.
 const EXPRESSION_DEPTH: i32 = 200;
 const COMPOUND_SELECTS: i32 = 100;
+/// Longest text or blob in bytes: what SQLite makes in one step nobody can stop, nor count.
+const LENGTH: i32 = 64 << 20;
 
 /// What stands after `sqlite:` for a database in memory.
 pub const MEMORY: &str = ":memory:";
@@ -49,6 +52,24 @@ pub fn open(name: &str, address: &str, missing: Missing) -> Result<Connection, E
     let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     flags.set(OpenFlags::SQLITE_OPEN_CREATE, missing == Missing::Create);
     set_up(|| Connection::open_with_flags(&plain, flags)).map_err(|error| explain(error, file))
+}
+
+/// Looks whether a file is a database, without locks and the files that they need.
+///
+/// # Errors
+/// If it is not there, can't be read, or is none.
+pub fn probe(address: &str) -> Result<(), Error> {
+    let address = path(address);
+    if address == MEMORY {
+        return Ok(());
+    }
+    let file = Path::new(address);
+    present(file, Missing::Refuse)?;
+    let encoded = utf8_percent_encode(address, NON_ALPHANUMERIC);
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+    let looked = Connection::open_with_flags(format!("file:{encoded}?immutable=1"), flags)
+        .and_then(|connection| connection.execute_batch("PRAGMA schema_version; SELECT COUNT(*) FROM sqlite_schema"));
+    looked.map_err(|error| explain(error, file))
 }
 
 /// Whether the database could be opened, as far as can be told without opening it.
@@ -108,6 +129,7 @@ fn set_up(open: impl FnOnce() -> rusqlite::Result<Connection>) -> rusqlite::Resu
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.set_limit(Limit::SQLITE_LIMIT_EXPR_DEPTH, EXPRESSION_DEPTH)?;
     connection.set_limit(Limit::SQLITE_LIMIT_COMPOUND_SELECT, COMPOUND_SELECTS)?;
+    connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, LENGTH)?;
     waiting::insist(|| {
         connection.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON")
     })?;

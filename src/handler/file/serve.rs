@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::future::{Future, ready};
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::pin::Pin;
 
@@ -21,6 +22,9 @@ mod reply;
 
 use hidden::Hidden;
 use path::Wanted;
+
+/// What a file of SQLite's begins with.
+const SQLITE: &[u8; 16] = b"SQLite format 3\0";
 
 /// Serves the files of a folder, or one file.
 ///
@@ -129,8 +133,11 @@ impl Files {
         if !is_inside || self.hidden.has(&path, &real, &metadata) {
             return Ok(Found::Absent);
         }
-        let file = present(File::open(&real))?;
-        Ok(file.map_or(Found::Absent, |file| Found::File(file, path)))
+        let Some(file) = present(File::open(&real))? else { return Ok(Found::Absent) };
+        // Databases that the configuration does not name are not for the public either.
+        let mut start = [0; SQLITE.len()];
+        let is_database = file.read_at(&mut start, 0)? == SQLITE.len() && start == *SQLITE;
+        Ok(if is_database { Found::Absent } else { Found::File(file, path) })
     }
 
     fn moved(&self, location: &str) -> Response {

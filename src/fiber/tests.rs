@@ -1,0 +1,126 @@
+//! What the fiber's users rely on.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Instant;
+
+use super::*;
+
+fn block_on<F: Future>(future: F) -> F::Output {
+    tokio::runtime::LocalRuntime::new().expect("a runtime").block_on(future)
+}
+
+#[test]
+fn work_that_waits_lets_others_run() {
+    block_on(async {
+        let started = Instant::now();
+        let nap = || run(Limits::default(), || wait(tokio::time::sleep(Duration::from_millis(50))));
+        let (first, second) = tokio::join!(nap(), nap());
+        assert_eq!((first.unwrap(), second.unwrap()), (Ok(()), Ok(())));
+        assert!(started.elapsed() < Duration::from_millis(95));
+    });
+}
+
+#[test]
+fn work_that_computes_gives_others_their_turn() {
+    block_on(async {
+        let computing = run(Limits { operations: 3_000_000, ..Limits::default() }, || {
+            loop {
+                if let Err(stop) = tick() {
+                    return stop;
+                }
+            }
+        });
+        let others = async {
+            let mut turns = 0;
+            for _ in 0..5 {
+                tokio::task::yield_now().await;
+                turns += 1;
+            }
+            turns
+        };
+        let (stop, turns) = tokio::join!(computing, others);
+        assert_eq!((stop.unwrap(), turns), (Stop::Operations, 5));
+    });
+}
+
+#[test]
+fn each_limit_stops_the_work() {
+    let compute = || loop {
+        if let Err(stop) = tick() {
+            return stop;
+        }
+    };
+    let time = Limits { time: Duration::from_millis(5), ..Limits::default() };
+    assert_eq!(block_on(run(time, compute)).unwrap(), Stop::Time);
+    let nap = || wait(tokio::time::sleep(Duration::from_secs(60)));
+    assert_eq!(block_on(run(time, nap)).unwrap(), Err(Stop::Time));
+    let memory = Limits { memory: 1 << 20, ..Limits::default() };
+    let hoard = || {
+        let mut held = Vec::new();
+        loop {
+            held.push(vec![1_u8; 1024]);
+            if let Err(stop) = tick() {
+                return (stop, held.len() < 1100);
+            }
+        }
+    };
+    assert_eq!(block_on(run(memory, hoard)).unwrap(), (Stop::Memory, true));
+    fn dive(depth: u64) -> (Stop, u64) {
+        let ballast = std::hint::black_box([depth; 32]);
+        match tick() {
+            Err(stop) => (stop, depth),
+            Ok(()) => {
+                let found = dive(depth + 1);
+                std::hint::black_box(ballast);
+                found
+            }
+        }
+    }
+    let (stop, depth) = block_on(run(Limits::default(), || dive(0))).unwrap();
+    assert_eq!(stop, Stop::Stack);
+    assert!(depth > 1000);
+}
+
+#[test]
+fn memory_of_others_is_not_counted() {
+    block_on(async {
+        let limits = Limits { memory: 1 << 20, ..Limits::default() };
+        let modest = run(limits, || {
+            wait(tokio::time::sleep(Duration::from_millis(10))).unwrap();
+            tick()
+        });
+        let (outcome, hoard) = tokio::join!(modest, async { vec![1_u8; 4 << 20] });
+        assert_eq!(outcome.unwrap(), Ok(()));
+        drop(hoard);
+    });
+}
+
+#[test]
+fn dropping_the_future_cancels_the_work() {
+    let seen = Rc::new(Cell::new(None));
+    let kept = seen.clone();
+    block_on(async move {
+        let work = run(Limits::default(), move || {
+            kept.set(wait(std::future::pending::<()>()).err());
+        });
+        let _ = tokio::time::timeout(Duration::from_millis(10), work).await;
+    });
+    assert_eq!(seen.get(), Some(Stop::Cancelled));
+    assert_eq!(Rc::strong_count(&seen), 1);
+}
+
+#[test]
+fn a_panic_is_the_outcome_and_the_fiber_serves_again() {
+    block_on(async {
+        assert!(run(Limits::default(), || panic!("on purpose")).await.is_err());
+        assert_eq!(run(Limits::default(), || 7).await.unwrap(), 7);
+    });
+}
+
+#[test]
+fn nothing_waits_outside_a_fiber_or_where_it_may_not() {
+    assert_eq!(wait(async {}), Err(Stop::CannotWait));
+    let limits = Limits { waiting: Waiting::Refused, ..Limits::default() };
+    assert_eq!(block_on(run(limits, || wait(async {}))).unwrap(), Err(Stop::CannotWait));
+}
