@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{ArgAction, Parser};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::binding;
 use crate::config::{self, Config, Listen, Overrides};
@@ -127,37 +127,55 @@ fn serve(config: Config) -> Result<(), Refusal> {
     let system = |error: io::Error| Refusal::System(error.to_string());
     let _log = error_log::install(&config.error_log).map_err(system)?;
     std::panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
+    // Before anybody can know of the process: from now on no signal ends it unseen.
+    let runtime = tokio::runtime::LocalRuntime::new().map_err(system)?;
+    let signals = runtime.block_on(async { Signals::watch() }).map_err(system)?;
     let listeners = server::bind(&config)?;
     let config = Arc::new(config);
     let server = Server::build(&config, listeners)?;
     // Not before the scripts are known to be good: what is applied stays.
     db::migrate(&config.databases).map_err(|error| Refusal::Configuration(error.to_string()))?;
     let _pid_file = config.process.pid_file.as_deref().map(PidFile::write).transpose()?;
-    let runtime = tokio::runtime::LocalRuntime::new().map_err(system)?;
-    runtime.block_on(until_asked_to_end(server, &config)).map_err(system)?;
+    runtime.block_on(until_asked_to_end(server, &config, signals));
     log_file::flush_all(LAST_LINES);
     Ok(())
 }
 
+/// The signals that the process listens to.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hang_up: Signal,
+}
+
+impl Signals {
+    fn watch() -> io::Result<Signals> {
+        Ok(Signals {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hang_up: signal(SignalKind::hangup())?,
+        })
+    }
+
+    /// Waits until one says that the process shall end.
+    async fn end(&mut self) -> &'static str {
+        loop {
+            tokio::select! {
+                _ = self.terminate.recv() => return "SIGTERM",
+                _ = self.interrupt.recv() => return "SIGINT",
+                _ = self.hang_up.recv() => {
+                    tracing::warn!("received SIGHUP: nothing is read anew while the server runs; start it again for that");
+                }
+            }
+        }
+    }
+}
+
 /// Serves until SIGTERM or SIGINT, then until the requests in flight are answered, or a second signal.
-async fn until_asked_to_end(server: Server, config: &Config) -> io::Result<()> {
-    // From now on a signal is noticed: who reads the start line may send one at once.
-    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    let mut asked = async || {
-        tokio::select! {
-            _ = terminate.recv() => "SIGTERM",
-            _ = interrupt.recv() => "SIGINT",
-        }
-    };
-    let mut hang_up = signal(SignalKind::hangup())?;
-    tokio::task::spawn_local(async move {
-        while hang_up.recv().await.is_some() {
-            tracing::warn!("received SIGHUP: nothing is read anew while the server runs; start it again for that");
-        }
-    });
+async fn until_asked_to_end(server: Server, config: &Config, mut signals: Signals) {
     announce(&server, config);
     let serving = server.serve();
-    let signal = asked().await;
+    let signal = signals.end().await;
     tracing::info!("received {signal}: requests in flight are answered, then the server ends");
     let (ended, end) = tokio::sync::oneshot::channel();
     std::thread::spawn(move || {
@@ -167,9 +185,8 @@ async fn until_asked_to_end(server: Server, config: &Config) -> io::Result<()> {
     });
     tokio::select! {
         _ = end => {}
-        signal = asked() => tracing::warn!("received {signal} once more: the server ends at once"),
+        signal = signals.end() => tracing::warn!("received {signal} once more: the server ends at once"),
     }
-    Ok(())
 }
 
 fn announce(server: &Server, config: &Config) {

@@ -34,6 +34,16 @@ pub struct Config {
     pub files: Vec<PathBuf>,
 }
 
+impl Config {
+    /// The files that no client may see: the configuration, databases, keys and logs.
+    pub fn secrets(&self) -> impl Iterator<Item = PathBuf> {
+        let inherited = self.hosts.iter().flat_map(|it| it.paths.iter().map(|it| &it.inherited).chain([&it.inherited]));
+        let logs = inherited.flat_map(|it| &it.access_log.logs).map(|it| it.path.clone());
+        let own = self.error_log.path.iter().chain(&self.process.pid_file).cloned();
+        self.files.iter().cloned().chain(self.databases.files()).chain(logs).chain(own)
+    }
+}
+
 /// A key of `hosts` with its value.
 #[derive(Debug)]
 pub struct Host {

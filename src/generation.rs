@@ -2,7 +2,7 @@
 //! is served by one generation from first to last.
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -69,7 +69,7 @@ impl Generation {
             databases: Rc::new(Databases::new(&config.databases, process.num_threads)),
             functions: binding::names().chain(script::names()).collect(),
             redaction: Arc::new(Redaction::gather(everything.map(|it| &it.auth))),
-            hidden: config.files.iter().cloned().chain(config.databases.files()).collect(),
+            hidden: config.secrets().collect::<BTreeSet<_>>().into_iter().collect(),
             purpose,
         };
         let mut problems = Vec::new();

@@ -12,6 +12,14 @@ use libmimalloc_sys as mi;
 
 thread_local! {
     static LIVE: Cell<isize> = const { Cell::new(0) };
+    static TAKEN: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Bytes that this thread has ever allocated, freed or not: a measure of work that is done in few
+/// large steps. Wraps around.
+#[inline]
+pub fn taken() -> usize {
+    TAKEN.get()
 }
 
 /// Bytes that this thread has allocated less those that it has freed.
@@ -36,7 +44,7 @@ const PLAIN_ALIGNMENT: usize = 16;
 unsafe impl GlobalAlloc for Counting {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        LIVE.set(LIVE.get().wrapping_add_unsigned(layout.size()));
+        count(layout.size());
         if is_plain(layout) {
             return unsafe { mi::mi_malloc(layout.size()) }.cast();
         }
@@ -51,7 +59,7 @@ unsafe impl GlobalAlloc for Counting {
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        LIVE.set(LIVE.get().wrapping_add_unsigned(layout.size()));
+        count(layout.size());
         if is_plain(layout) {
             return unsafe { mi::mi_zalloc(layout.size()) }.cast();
         }
@@ -60,12 +68,19 @@ unsafe impl GlobalAlloc for Counting {
 
     #[inline]
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        LIVE.set(LIVE.get().wrapping_add_unsigned(size).wrapping_sub_unsigned(layout.size()));
+        count(size);
+        LIVE.set(LIVE.get().wrapping_sub_unsigned(layout.size()));
         if layout.align() <= PLAIN_ALIGNMENT && size >= layout.align() {
             return unsafe { mi::mi_realloc(pointer.cast(), size) }.cast();
         }
         unsafe { mi::mi_realloc_aligned(pointer.cast(), size, layout.align()) }.cast()
     }
+}
+
+#[inline]
+fn count(size: usize) {
+    LIVE.set(LIVE.get().wrapping_add_unsigned(size));
+    TAKEN.set(TAKEN.get().wrapping_add(size));
 }
 
 /// Whether a block of the layout's size is aligned as it asks in any case.

@@ -43,13 +43,14 @@ impl Reply {
             return Ok(());
         }
         if memchr::memchr(b'\n', value.as_bytes()).is_none() {
-            self.headers.append(&name, header_value(&name, value)?);
-            return Ok(());
+            return self.append(&name, value);
         }
-        for line in value.split('\n') {
-            self.headers.append(&name, header_value(&name, line)?);
-        }
-        Ok(())
+        value.split('\n').try_for_each(|line| self.append(&name, line))
+    }
+
+    fn append(&mut self, name: &HeaderName, line: &str) -> Result<(), String> {
+        let appended = self.headers.try_append(name, header_value(name, line)?);
+        appended.map(|_| ()).map_err(|_| "the reply has too many headers".to_owned())
     }
 
     /// The response. What a status must not have (RFC 9110 §6.4.1) is left out.

@@ -17,6 +17,7 @@ mod routes;
 mod rows;
 mod settings;
 mod source;
+mod text;
 mod trace;
 
 pub use app::{Ended, Script};

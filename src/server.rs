@@ -18,6 +18,9 @@ use crate::net;
 /// How long requests in flight may take when the server ends.
 const GRACE: Duration = Duration::from_secs(30);
 
+/// Address space for a worker's stack: what scripts captured is freed on it, however deeply nested.
+const STACK: usize = if cfg!(target_pointer_width = "64") { 64 << 20 } else { 2 << 20 };
+
 /// A server whose workers have all that they need. Dropped, it ends without having served.
 pub struct Server {
     addresses: Vec<SocketAddr>,
@@ -127,7 +130,8 @@ impl Server {
                 stop: stopped.clone(),
                 grace: GRACE,
             };
-            let thread = thread::Builder::new().name(format!("worker-{index}")).spawn(move || task.run());
+            let thread =
+                thread::Builder::new().name(format!("worker-{index}")).stack_size(STACK).spawn(move || task.run());
             workers.push(thread.map_err(system)?);
         }
         drop(built);

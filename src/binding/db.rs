@@ -1,11 +1,15 @@
 //! `db::`: the databases that the configuration names.
 
+use std::cell::Cell;
+use std::rc::Rc;
+
 use rhai::{
     Array, Blob, Dynamic, EvalAltResult, FnPtr, FuncRegistration, INT, ImmutableString, Map, Module, NativeCallContext,
 };
 
 use super::{Binding, Function};
 use crate::db::{Database, Error, Kind, Value};
+use crate::fiber;
 use crate::script::{Context, Decimal, Result, Row, Rows, Wrong, raise};
 
 pub(super) const BINDING: Binding = Binding {
@@ -51,13 +55,15 @@ pub(super) const BINDING: Binding = Binding {
 #[derive(Clone)]
 struct Handle {
     name: Option<ImmutableString>,
+    /// Whether the transaction that gave it is over; absent where none did.
+    is_over: Option<Rc<Cell<bool>>>,
 }
 
-const MAIN: Handle = Handle { name: None };
+const MAIN: Handle = Handle { name: None, is_over: None };
 
 fn register(module: &mut Module) {
     FuncRegistration::new("named").set_into_module(module, |call: NativeCallContext, name: ImmutableString| {
-        let handle = Handle { name: Some(name) };
+        let handle = Handle { name: Some(name), is_over: None };
         handle.database(&call)?;
         Ok::<_, Box<EvalAltResult>>(handle)
     });
@@ -118,6 +124,9 @@ fn one(module: &mut Module, name: &str, act: Act) {
 
 impl Handle {
     fn database(&self, call: &NativeCallContext) -> Result<Database> {
+        if self.is_over.as_ref().is_some_and(|it| it.get()) {
+            return Err(raise(call, "the transaction is over\nhint: outside of its closure use `db::`"));
+        }
         Context::with(call, |context| context.databases.database(self.name.as_deref()).cloned())?
             .map_err(|error| raised(call, error))
     }
@@ -141,8 +150,12 @@ impl From<Error> for Failure {
 
 fn transaction(call: &NativeCallContext, handle: &Handle, body: &FnPtr) -> Result<Dynamic> {
     let database = handle.database(call)?;
-    let body = || body.call_within_context(call, (handle.clone(),)).map_err(Failure::Script);
-    database.transaction(body).map_err(|failure| match failure {
+    let is_over = Rc::new(Cell::new(false));
+    let inner = Handle { name: handle.name.clone(), is_over: Some(is_over.clone()) };
+    let body = || body.call_within_context(call, (inner,)).map_err(Failure::Script);
+    let outcome = database.transaction(body);
+    is_over.set(true);
+    outcome.map_err(|failure| match failure {
         Failure::Script(error) => error,
         Failure::Database(error) => raised(call, error),
     })
@@ -154,6 +167,7 @@ fn value(call: &NativeCallContext, parameter: &Dynamic) -> Result<Value<'static>
         return Ok(Value::Int(number));
     }
     if let Ok(text) = parameter.as_immutable_string_ref() {
+        fiber::room(text.len()).map_err(|stop| Wrong::from(stop).raise(call))?;
         return Ok(Value::Text(text.to_string().into()));
     }
     if parameter.is_unit() {

@@ -4,6 +4,7 @@
 mod declared;
 mod fault;
 mod file;
+mod queue;
 mod waiting;
 
 use std::collections::HashMap;
@@ -18,6 +19,7 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Statement, StatementStatus, ToSql};
 
 use self::declared::Declared;
+use self::queue::{Queue, Turn};
 use super::error::{Error, Kind};
 use super::rows::{Builder, Columns, Rows};
 use super::settings::Named;
@@ -77,7 +79,8 @@ fn connect(database: &Named, missing: Missing) -> Opened {
         }
     };
     raw.update_hook(Some(hook)).map_err(|error| fault::of(&error))?;
-    Ok(Box::new(Sqlite { shapes: HashMap::new(), inserted, raw }))
+    let queue = Queue::of(database.url.address());
+    Ok(Box::new(Sqlite { shapes: HashMap::new(), inserted, queue, turn: None, raw }))
 }
 
 struct Sqlite {
@@ -85,6 +88,9 @@ struct Sqlite {
     shapes: HashMap<Box<str>, Shape>,
     /// Whether a row was inserted: SQLite's last row id may be another statement's.
     inserted: Arc<AtomicBool>,
+    queue: Queue,
+    /// Held as long as a transaction is open.
+    turn: Option<Turn>,
     raw: rusqlite::Connection,
 }
 
@@ -99,58 +105,15 @@ struct Shape {
 
 impl Connection for Sqlite {
     fn query(&mut self, sql: &str, parameters: &[Value<'_>], most: usize) -> Result<Rows, Error> {
-        with_lists_expanded(sql, parameters, |sql, parameters| {
-            let mut statement = prepare(&self.raw, sql)?;
-            bind(&mut statement, parameters)?;
-            let reads = statement.readonly();
-            let mut rows = statement.raw_query();
-            let mut taken: Option<(Shape, Builder)> = None;
-            let mut count = 0;
-            while let Some(row) = rows.next().map_err(|error| fault::of(&error))? {
-                let (shape, builder) = taken.get_or_insert_with(|| {
-                    let shape = shape(&mut self.shapes, sql, row.as_ref());
-                    let builder = Builder::new(shape.columns.clone());
-                    (shape, builder)
-                });
-                // A statement that writes is carried to its end in any case: what fails when it is
-                // closed early would not be seen.
-                if count == most {
-                    continue;
-                }
-                builder.open_row();
-                for (index, declared) in shape.declared.iter().enumerate() {
-                    declared.read(row.get_ref_unwrap(index), &shape.columns.names()[index], builder)?;
-                }
-                count += 1;
-                if count == most && reads {
-                    break;
-                }
-                fiber::tick()?;
-            }
-            drop(rows);
-            Ok(match taken {
-                Some((_, builder)) => builder.finish(),
-                None => Builder::new(shape(&mut self.shapes, sql, &statement).columns).finish(),
-            })
-        })
+        let rows = self.rows(sql, parameters, most);
+        self.settle();
+        rows
     }
 
     fn exec(&mut self, sql: &str, parameters: &[Value<'_>]) -> Result<Executed, Error> {
-        with_lists_expanded(sql, parameters, |sql, parameters| {
-            let mut statement = prepare(&self.raw, sql)?;
-            bind(&mut statement, parameters)?;
-            self.inserted.store(false, Ordering::Relaxed);
-            let before = self.raw.total_changes();
-            let mut rows = statement.raw_query();
-            while rows.next().map_err(|error| fault::of(&error))?.is_some() {}
-            // `changes` is that of the last statement that wrote, which this one need not be.
-            let wrote = self.raw.total_changes() != before;
-            let inserted = self.inserted.load(Ordering::Relaxed);
-            Ok(Executed {
-                rows_affected: if wrote { self.raw.changes() } else { 0 },
-                last_insert_id: inserted.then(|| self.raw.last_insert_rowid()),
-            })
-        })
+        let executed = self.execute(sql, parameters);
+        self.settle();
+        executed
     }
 
     fn script(&mut self, sql: &str) -> Result<(), ScriptError> {
@@ -188,16 +151,26 @@ impl Connection for Sqlite {
     fn begin(&mut self, depth: usize) -> Result<(), Error> {
         // At once with the right to write: a transaction that asks for it later would be refused
         // where somebody else wrote in between.
-        self.command(&if depth == 0 { "BEGIN IMMEDIATE".into() } else { format!("SAVEPOINT rhaid_{depth}") })
+        if depth > 0 {
+            return self.command(&format!("SAVEPOINT rhaid_{depth}"));
+        }
+        self.turn = self.queue.turn()?;
+        self.command("BEGIN IMMEDIATE").inspect_err(|_| self.turn = None)
     }
 
     fn commit(&mut self, depth: usize) -> Result<(), Error> {
-        self.command(&if depth == 0 { "COMMIT".into() } else { format!("RELEASE rhaid_{depth}") })
+        if depth > 0 {
+            return self.command(&format!("RELEASE rhaid_{depth}"));
+        }
+        // Where it fails the transaction is still open, and rolled back next.
+        self.command("COMMIT").inspect(|()| self.turn = None)
     }
 
     fn rollback(&mut self, depth: usize) -> Result<(), Error> {
         if depth == 0 {
-            return self.command("ROLLBACK");
+            let outcome = self.command("ROLLBACK");
+            self.turn = None;
+            return outcome;
         }
         self.command(&format!("ROLLBACK TO rhaid_{depth}"))?;
         self.command(&format!("RELEASE rhaid_{depth}"))
@@ -205,6 +178,70 @@ impl Connection for Sqlite {
 
     fn in_transaction(&self) -> bool {
         !self.raw.is_autocommit()
+    }
+}
+
+impl Sqlite {
+    /// Lets the next one write where a statement has ended the transaction, or an error has.
+    fn settle(&mut self) {
+        if self.raw.is_autocommit() {
+            self.turn = None;
+        }
+    }
+
+    fn rows(&mut self, sql: &str, parameters: &[Value<'_>], most: usize) -> Result<Rows, Error> {
+        with_lists_expanded(sql, parameters, |sql, parameters| {
+            let mut statement = prepare(&self.raw, sql)?;
+            bind(&mut statement, parameters)?;
+            let reads = statement.readonly();
+            let mut rows = statement.raw_query();
+            let mut taken: Option<(Shape, Builder)> = None;
+            let mut count = 0;
+            while let Some(row) = rows.next().map_err(|error| fault::of(&error))? {
+                let (shape, builder) = taken.get_or_insert_with(|| {
+                    let shape = shape(&mut self.shapes, sql, row.as_ref());
+                    let builder = Builder::new(shape.columns.clone());
+                    (shape, builder)
+                });
+                // A statement that writes is carried to its end in any case: what fails when it is
+                // closed early would not be seen.
+                if count == most {
+                    continue;
+                }
+                builder.open_row();
+                for (index, declared) in shape.declared.iter().enumerate() {
+                    declared.read(row.get_ref_unwrap(index), &shape.columns.names()[index], builder)?;
+                }
+                count += 1;
+                if count == most && reads {
+                    break;
+                }
+                fiber::tick()?;
+            }
+            drop(rows);
+            Ok(match taken {
+                Some((_, builder)) => builder.finish(),
+                None => Builder::new(shape(&mut self.shapes, sql, &statement).columns).finish(),
+            })
+        })
+    }
+
+    fn execute(&mut self, sql: &str, parameters: &[Value<'_>]) -> Result<Executed, Error> {
+        with_lists_expanded(sql, parameters, |sql, parameters| {
+            let mut statement = prepare(&self.raw, sql)?;
+            bind(&mut statement, parameters)?;
+            self.inserted.store(false, Ordering::Relaxed);
+            let before = self.raw.total_changes();
+            let mut rows = statement.raw_query();
+            while rows.next().map_err(|error| fault::of(&error))?.is_some() {}
+            // `changes` is that of the last statement that wrote, which this one need not be.
+            let wrote = self.raw.total_changes() != before;
+            let inserted = self.inserted.load(Ordering::Relaxed);
+            Ok(Executed {
+                rows_affected: if wrote { self.raw.changes() } else { 0 },
+                last_insert_id: inserted.then(|| self.raw.last_insert_rowid()),
+            })
+        })
     }
 }
 

@@ -16,6 +16,9 @@ use crate::memory;
 const STACK_RESERVE: usize = if cfg!(debug_assertions) { 1 << 20 } else { 640 << 10 };
 /// Steps between two looks at the clock; a step of a script takes some 30 ns.
 const STEPS: u32 = 256;
+/// Bytes that a fiber allocates between two looks at the clock: a step that makes a large value
+/// takes much longer than others.
+const BYTES: usize = 256 << 10;
 /// How long a fiber computes before others get their turn.
 const SLICE: Duration = Duration::from_millis(1);
 
@@ -64,6 +67,8 @@ pub(super) struct Control {
     pub(super) bottom: Cell<usize>,
     /// The thread's memory count that this work must not pass.
     pub(super) ceiling: Cell<isize>,
+    /// What the thread had allocated at the last look at the clock.
+    taken: Cell<usize>,
     deadline: Cell<Option<Instant>>,
     pub(super) slice: Cell<Option<Instant>>,
 }
@@ -84,6 +89,7 @@ impl Control {
             watermark: Cell::new(0),
             bottom: Cell::new(0),
             ceiling: Cell::new(isize::MAX),
+            taken: Cell::new(memory::taken()),
             deadline: Cell::new(None),
             slice: Cell::new(None),
         }
@@ -114,7 +120,11 @@ impl Control {
         let here = 0_u8;
         let steps = self.steps.get();
         self.steps.set(steps.wrapping_sub(1));
-        if steps == 0 || (&raw const here).addr() < self.watermark.get() || memory::live() > self.ceiling.get() {
+        if steps == 0
+            || (&raw const here).addr() < self.watermark.get()
+            || memory::live() > self.ceiling.get()
+            || memory::taken().wrapping_sub(self.taken.get()) > BYTES
+        {
             return self.look();
         }
         Ok(())
@@ -141,6 +151,10 @@ impl Control {
         }
         if memory::live() > self.ceiling.get() {
             return self.halt(Stop::Memory);
+        }
+        if memory::taken().wrapping_sub(self.taken.get()) > BYTES {
+            self.taken.set(memory::taken());
+            self.turn()?;
         }
         if self.steps.get() == u32::MAX {
             self.steps.set(STEPS);

@@ -10,8 +10,11 @@ use rustix::mm::{Advice, madvise};
 
 use super::control::current;
 
-/// Virtual size of a fiber's stack. Only pages that were touched are resident (about 20 KiB).
-const STACK_BYTES: usize = 4 << 20;
+/// What scripts may use of a stack. Only pages that were touched are resident (about 20 KiB).
+const SCRIPT_BYTES: usize = 4 << 20;
+/// What lies below it: values that are nested as deeply as memory allows are freed, copied and
+/// compared by recursion, at which nobody can look. It is address space, of which there is enough.
+const BELOW_BYTES: usize = if cfg!(target_pointer_width = "64") { 124 << 20 } else { 0 };
 /// A stack that was used deeper than this goes back to the system instead of to the pool.
 const POOLED_DEPTH: usize = 512 << 10;
 /// How many idle fibers a thread keeps.
@@ -44,13 +47,13 @@ pub(super) trait Job {
 pub(super) struct Fiber {
     coroutine: Coroutine<Order, Pause, (), DefaultStack>,
     top: usize,
-    /// The lowest address of the stack.
+    /// The lowest address that is for scripts.
     pub(super) bottom: usize,
 }
 
 impl Fiber {
     fn new() -> io::Result<Fiber> {
-        let stack = DefaultStack::new(STACK_BYTES)?;
+        let stack = DefaultStack::new(SCRIPT_BYTES + BELOW_BYTES)?;
         let (top, bottom) = (stack.base().get(), stack.limit().get());
         // Where huge pages are always on, a stack that was touched once would hold 2 MiB of memory.
         // A kernel without them says no, which is just as well.
@@ -69,7 +72,7 @@ impl Fiber {
                 order = yielder.suspend(Pause::Finished);
             }
         });
-        Ok(Fiber { coroutine, top, bottom })
+        Ok(Fiber { coroutine, top, bottom: bottom + BELOW_BYTES })
     }
 
     /// One of the pool, or a new one.

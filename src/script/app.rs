@@ -12,9 +12,10 @@ use super::program::{Function, Program, private_copy};
 use super::raise::Refusal;
 use super::reply;
 use super::routes::{Dispatch, Router, Routes};
+use super::text::short;
 use super::trace::Trace;
 use super::{Settings, Source, json};
-use crate::fiber::{Limits, Stop, Waiting};
+use crate::fiber::{self, Limits, Stop, Waiting};
 use crate::http::Request;
 use crate::reply::Reply;
 
@@ -112,7 +113,10 @@ impl Script {
         match called {
             Ok(value) => match reply::from_value(value) {
                 Ok(reply) => Ended::Reply(reply),
-                Err(message) => Ended::Failed(Trace::whole(&self.source, message)),
+                Err(message) => match fiber::tick() {
+                    Ok(()) => Ended::Failed(Trace::whole(&self.source, message)),
+                    Err(stop) => Ended::Stopped(stop, Trace::whole(&self.source, limit_message(stop, ""))),
+                },
             },
             Err(error) => self.ended_by(&error),
         }
@@ -158,7 +162,7 @@ impl Script {
                 && let Some(code) = map.get("status")
             {
                 return match reply::status_of(code) {
-                    Ok(code) => Ended::Refused(code, map.get("message").map(ToString::to_string)),
+                    Ok(code) => Ended::Refused(code, map.get("message").map(short)),
                     Err(message) => {
                         Ended::Failed(Trace::at(&self.source, inner.position(), format!("a map was thrown: {message}")))
                     }

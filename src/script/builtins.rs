@@ -41,8 +41,13 @@ fn sized(engine: &mut rhai::Engine) {
     engine.register_fn("pad", |text: &mut ImmutableString, length: INT, with: &str| pad_string(text, length, with));
     engine.register_fn("pad", |array: &mut Array, length: INT, with: Dynamic| {
         let more = missing(array.len(), length);
-        room(more.saturating_mul(ELEMENT_BYTES))?;
-        array.extend(std::iter::repeat_n(with, more));
+        room(more.saturating_mul(size_of::<Dynamic>()))?;
+        array.reserve(more);
+        for _ in 0..more {
+            // Each copy of a list or a map takes memory of its own.
+            step()?;
+            array.push(with.clone());
+        }
         Ok::<_, Box<rhai::EvalAltResult>>(())
     });
     engine.register_fn("pad", |blob: &mut Blob, length: INT, with: INT| {
@@ -108,6 +113,10 @@ fn output(engine: &mut rhai::Engine) {
 
 fn room(bytes: usize) -> Result<()> {
     fiber::room(bytes).map_err(|stop| Wrong::from(stop).raise_at(rhai::Position::NONE))
+}
+
+fn step() -> Result<()> {
+    fiber::tick().map_err(|stop| Wrong::from(stop).raise_at(rhai::Position::NONE))
 }
 
 fn missing(length: usize, wanted: INT) -> usize {

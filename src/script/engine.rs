@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use rhai::{Dynamic, OptimizationLevel};
 
-use super::{builtins, decimal, env, makers, reply, routes, rows};
+use super::{builtins, decimal, env, makers, reply, routes, rows, text};
 use crate::fiber;
 
 /// Deepest nesting of expressions at the top level and in functions; with it and 64 call levels
@@ -49,6 +49,7 @@ impl Engines {
         decimal::register(&mut engine);
         env::register(&mut engine);
         rows::register(&mut engine);
+        text::register(&mut engine);
         reply::register(&mut engine);
         makers::register(&mut engine);
         routes::register(&mut engine);

@@ -5,10 +5,14 @@ use bytes::{Bytes, BytesMut};
 use rhai::{Array, Blob, Dynamic, INT, ImmutableString, Map, NativeCallContext};
 
 use super::fault::{Result, raise};
+use crate::fiber;
 use crate::reply::{Reply, status};
 
 /// What a triple has to be, for messages.
 const EXPECTED: &str = "expected `[status, headers, body]` or a reply such as `json(value)`";
+
+/// Said of a reply that the memory of its script has no room for.
+const TOO_LARGE: &str = "the reply is larger than `rhai.max-memory`";
 
 /// Makes [`Reply`] known to scripts.
 pub(super) fn register(engine: &mut rhai::Engine) {
@@ -137,6 +141,7 @@ fn set_headers(reply: &mut Reply, headers: Dynamic) -> std::result::Result<(), S
 
 fn set_header(reply: &mut Reply, name: &str, value: &Dynamic) -> std::result::Result<(), String> {
     if let Ok(text) = value.as_immutable_string_ref() {
+        fiber::room(text.len()).map_err(|_| TOO_LARGE.to_owned())?;
         return reply.add_header(name, &text);
     }
     if let Ok(lines) = value.as_array_ref() {
@@ -161,7 +166,10 @@ fn body_from(body: Dynamic) -> std::result::Result<Bytes, String> {
     {
         return part_from(only);
     }
-    let mut joined = BytesMut::new();
+    // Many times the same string takes the memory of one, but what is joined does not.
+    let length = parts.iter().filter_map(|it| it.as_immutable_string_ref().ok().map(|it| it.len())).sum();
+    fiber::room(length).map_err(|_| TOO_LARGE.to_owned())?;
+    let mut joined = BytesMut::with_capacity(length);
     for part in parts {
         joined.extend_from_slice(&part_from(part)?);
     }

@@ -6,6 +6,7 @@ use rhai::{EvalAltResult, ParseError, ParseErrorType, Position};
 
 use super::Source;
 use super::fault::innermost;
+use super::text::short;
 use crate::directive::suggest;
 
 /// An error in a script, ready to be read.
@@ -100,8 +101,8 @@ fn message_of(error: &EvalAltResult, functions: &[String]) -> (String, Option<St
         EvalAltResult::ErrorFunctionNotFound(signature, _) => unknown_function(signature, functions),
         EvalAltResult::ErrorRuntime(value, _) if value.is_unit() => ("thrown: `()`".to_owned(), None),
         EvalAltResult::ErrorRuntime(value, _) => match value.as_map_ref() {
-            Ok(map) if map.contains_key("message") => (map["message"].to_string(), None),
-            _ => (value.to_string(), None),
+            Ok(map) if map.contains_key("message") => (short(&map["message"]), None),
+            _ => (short(value), None),
         },
         EvalAltResult::ErrorVariableNotFound(name, _) => (format!("no variable `{name}`"), None),
         EvalAltResult::ErrorStackOverflow(_) => {

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use http::request::Parts;
-use http::{HeaderValue, Method, StatusCode, Version, header};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header};
 
 use crate::access_log::{Buffers, Record};
 use crate::generation::{Generation, Site};
@@ -114,6 +114,9 @@ impl State {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
             return Some(response);
         }
+        if let Some(status) = refused_coding(&head.headers) {
+            return Some(site.envelope.error_response(status, None));
+        }
         let mistake = mistake.or_else(|| check_target(head.uri.path(), head.uri.query().unwrap_or("")).err());
         mistake.map(|message| site.envelope.error_response(StatusCode::BAD_REQUEST, Some(&message)))
     }
@@ -134,6 +137,20 @@ fn authority(head: &Parts) -> Result<&str, &'static str> {
         (None, _) if head.version == Version::HTTP_11 => Err("HTTP/1.1 needs a Host header"),
         (None, _) => Ok(""),
         (Some(_), Some(_)) => Err("there is more than one Host header"),
+    }
+}
+
+/// hyper takes off one `chunked`. Twice it is malformed, and what else was applied nobody here can
+/// take off (RFC 9112 §6.1).
+fn refused_coding(headers: &HeaderMap) -> Option<StatusCode> {
+    let mut lines = headers.get_all(header::TRANSFER_ENCODING).iter().peekable();
+    lines.peek()?;
+    let codings = lines.flat_map(|it| it.as_bytes().split(|byte| *byte == b','));
+    let codings: Vec<_> = codings.map(<[u8]>::trim_ascii).collect();
+    match codings.iter().filter(|it| it.eq_ignore_ascii_case(b"chunked")).count() {
+        1 if codings.len() == 1 => None,
+        count if count == codings.len() => Some(StatusCode::BAD_REQUEST),
+        _ => Some(StatusCode::NOT_IMPLEMENTED),
     }
 }
 

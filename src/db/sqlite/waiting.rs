@@ -9,7 +9,7 @@ use rusqlite::Connection;
 use crate::fiber::{self, Stop};
 
 /// How long a lock is waited for.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub const PATIENCE: Duration = Duration::from_secs(5);
 /// How often others merely get their turn before the lock is asked for again: whoever holds it is
 /// mostly a fiber of this worker, or done in microseconds.
 const TURNS: i32 = 8;

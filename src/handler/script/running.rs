@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 
-use crate::auth::{self, Redaction};
+use crate::auth::{self, Presented, Redaction};
 use crate::envelope;
 use crate::fiber::{self, Limits, Stop};
 use crate::handler::chain::Identity;
@@ -116,6 +116,11 @@ impl Running {
     }
 
     fn log(&self, request: &Request, trace: &impl std::fmt::Display) {
+        let mut trace = trace.to_string();
+        // A script may have put the query, and the key in it, into what it threw.
+        if let Presented::Key(key) = self.auth.presented(&request.head) {
+            trace = trace.replace(key.as_str(), "***");
+        }
         let target = request.head.uri.to_string();
         let target = self.redaction.redacted(&target);
         tracing::error!("{trace}\n  request: {} {target} ({})", request.head.method, request.id);
