@@ -3,7 +3,7 @@
 //! Functions are evaluated with kept state, which takes a fifth fewer instructions than
 //! `FnPtr::call`, and is the only way in which imports and `global::` constants work inside handlers.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -23,8 +23,9 @@ pub(super) struct Program {
     global: GlobalRuntimeState,
     /// Whether a constant holds a closure: what that captured must not be seen by other calls.
     has_closures: bool,
-    functions: HashMap<ImmutableString, Definition>,
-    states: RefCell<Vec<CallState>>,
+    functions: HashMap<ImmutableString, Rc<Definition>>,
+    #[expect(clippy::vec_box, reason = "each call takes one out and puts it back: a pointer is moved, not the state")]
+    states: RefCell<Vec<Box<CallState>>>,
 }
 
 /// A function as the script defines it.
@@ -44,10 +45,11 @@ struct CallState {
 }
 
 /// A function of a script with what it captured.
-#[derive(Clone, Debug)]
 pub(super) struct Function {
     name: ImmutableString,
     captured: Vec<Dynamic>,
+    /// Looked up at the first call.
+    definition: OnceCell<Option<Rc<Definition>>>,
 }
 
 impl Program {
@@ -91,10 +93,8 @@ impl Program {
     }
 
     fn call_with(&self, function: &Function, this: Option<&mut Dynamic>, argument: Dynamic) -> Result<Dynamic> {
-        let mut state = self.states.borrow_mut().pop().unwrap_or_else(|| CallState {
-            global: self.global.clone(),
-            caches: Caches::new(),
-            scope: Scope::new(),
+        let mut state = self.states.borrow_mut().pop().unwrap_or_else(|| {
+            Box::new(CallState { global: self.global.clone(), caches: Caches::new(), scope: Scope::new() })
         });
         state.global.num_operations = 0;
         state.global.level = 0;
@@ -104,9 +104,9 @@ impl Program {
                 Rc::new(RefCell::new(copies))
             });
         }
-        let definition = self
-            .functions
-            .get(&function.name)
+        let definition = function.definition.get_or_init(|| self.functions.get(&function.name).cloned());
+        let definition = definition
+            .as_ref()
             .ok_or_else(|| EvalAltResult::ErrorFunctionNotFound(format!("{} (Env)", function.name), Position::NONE))?;
         let arguments = function.captured.iter().map(private_copy).chain([argument]);
         state.scope.extend(definition.parameters.iter().cloned().zip(arguments));
@@ -137,7 +137,7 @@ fn block(statements: Vec<Stmt>) -> Expr {
 
 /// The functions of a script with their statements, which Rhai shows to those only who walk through
 /// all: first the top level's, then those of functions, each below its own function in the text.
-fn definitions(ast: &AST) -> HashMap<ImmutableString, Definition> {
+fn definitions(ast: &AST) -> HashMap<ImmutableString, Rc<Definition>> {
     let mut functions: Vec<_> = ast
         .iter_fn_def()
         .map(|it| {
@@ -162,15 +162,16 @@ fn definitions(ast: &AST) -> HashMap<ImmutableString, Definition> {
         }
         true
     });
-    let definition =
-        |(name, parameters, start, _, statements)| (name, Definition { parameters, start, body: block(statements) });
+    let definition = |(name, parameters, start, _, statements)| {
+        (name, Rc::new(Definition { parameters, start, body: block(statements) }))
+    };
     functions.into_iter().map(definition).collect()
 }
 
 impl Function {
     /// A function by its name in the script.
     pub(super) fn named(name: &str) -> Function {
-        Function { name: name.into(), captured: Vec::new() }
+        Function { name: name.into(), captured: Vec::new(), definition: OnceCell::new() }
     }
 
     /// How the script names it.
@@ -180,7 +181,8 @@ impl Function {
 
     /// The function that a value points to.
     pub(super) fn of(pointer: &FnPtr) -> Function {
-        Function { name: pointer.fn_name().into(), captured: pointer.curry().iter().map(private_copy).collect() }
+        let captured = pointer.curry().iter().map(private_copy).collect();
+        Function { name: pointer.fn_name().into(), captured, definition: OnceCell::new() }
     }
 }
 

@@ -88,7 +88,8 @@ impl Serve for Service {
             Err(message) => ("", Some(message.to_owned())),
         };
         let (site, path_info) = generation.site(authority, connection.local.port(), head.uri.path());
-        let refused = state.refuse(&site, &head, mistake);
+        let coding = if matches!(upload, Upload::None) { None } else { refused_coding(&head.headers) };
+        let refused = state.refuse(&site, &head, mistake, coding);
         let request = Rc::new(site.request(head, path_info, upload, connection, id));
         let status = StatusCode::from_u16(CLIENT_CLOSED_REQUEST).unwrap_or(StatusCode::BAD_REQUEST);
         let mut in_flight = InFlight { service: self.clone(), site, request, status, bytes: 0 };
@@ -97,9 +98,7 @@ impl Serve for Service {
                 Some(response) => response,
                 None => in_flight.site.chain.answer(&in_flight.request).await,
             };
-            if !response.headers().contains_key(header::SERVER) {
-                response.headers_mut().insert(header::SERVER, generation.server.clone());
-            }
+            response.headers_mut().entry(header::SERVER).or_insert_with(|| generation.server.clone());
             in_flight.answered(&response);
             response
         }
@@ -108,13 +107,19 @@ impl Serve for Service {
 
 impl State {
     /// What is answered without asking the handlers, if something is.
-    fn refuse(&self, site: &Site, head: &Parts, mistake: Option<String>) -> Option<Response> {
+    fn refuse(
+        &self,
+        site: &Site,
+        head: &Parts,
+        mistake: Option<String>,
+        coding: Option<StatusCode>,
+    ) -> Option<Response> {
         if self.in_flight.get() > MOST_IN_FLIGHT {
             let mut response = site.envelope.error_response(StatusCode::SERVICE_UNAVAILABLE, None);
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
             return Some(response);
         }
-        if let Some(status) = refused_coding(&head.headers) {
+        if let Some(status) = coding {
             return Some(site.envelope.error_response(status, None));
         }
         let mistake = mistake.or_else(|| check_target(head.uri.path(), head.uri.query().unwrap_or("")).err());
