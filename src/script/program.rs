@@ -4,7 +4,6 @@
 //! `FnPtr::call`, and is the only way in which imports and `global::` constants work inside handlers.
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::HashMap;
 use std::rc::Rc;
 
 use rhai::{
@@ -23,7 +22,8 @@ pub(super) struct Program {
     global: GlobalRuntimeState,
     /// Whether a constant holds a closure: what that captured must not be seen by other calls.
     has_closures: bool,
-    functions: HashMap<ImmutableString, Rc<Definition>>,
+    /// The script's functions, without its top level.
+    functions: AST,
     #[expect(clippy::vec_box, reason = "each call takes one out and puts it back: a pointer is moved, not the state")]
     states: RefCell<Vec<Box<CallState>>>,
 }
@@ -31,7 +31,6 @@ pub(super) struct Program {
 /// A function as the script defines it.
 struct Definition {
     parameters: Vec<ImmutableString>,
-    start: Position,
     /// Its statements, to be evaluated as they are: a call through Rhai's own function would put its
     /// position, which is none, in the place of that where a limit was hit.
     body: Expr,
@@ -71,15 +70,41 @@ impl Program {
         let value = returned(value)?;
         let constants = global.constants.as_ref();
         let has_closures = constants.is_some_and(|it| it.borrow().values().any(holds_closure));
-        let functions = definitions(ast);
+        let functions = ast.clone_functions_only();
         Ok((Program { engine, global, has_closures, functions, states: RefCell::default() }, value))
     }
 
     /// How many arguments a function takes beside what it captured, and where it is defined; `None`
-    /// if the script does not define it.
+    /// if the script does not define it. Of several with its name the one that takes the env counts.
     pub(super) fn arity(&self, function: &Function) -> Option<(usize, Position)> {
-        let definition = self.functions.get(&function.name)?;
-        Some((definition.parameters.len().saturating_sub(function.captured.len()), definition.start))
+        let same_name = || self.functions.iter_fn_def().filter(|it| it.name == function.name);
+        let definition =
+            same_name().find(|it| it.params.len() == function.parameters()).or_else(|| same_name().next())?;
+        Some((definition.params.len().saturating_sub(function.captured.len()), definition.body.start_position()))
+    }
+
+    /// The statements of a function. Rhai shows them to who walks through a whole script, and does
+    /// not say whose they are, nor does their place: the optimizer moves statements. So the function
+    /// is walked through in a script of its own.
+    fn define(&self, function: &Function) -> Option<Rc<Definition>> {
+        let is_it = |name: &str, count: usize| name == function.name && count == function.parameters();
+        let mut found = self.functions.iter_fn_def().filter(|it| is_it(&it.name, it.params.len()));
+        let parameters = found.next()?.params.to_vec();
+        if found.next().is_some() {
+            // One of them is for a certain type of `this`: they can't be told apart here.
+            return None;
+        }
+        // Not `clone_functions_only_filtered`, which filters nothing in this version of Rhai.
+        let mut alone = self.functions.clone();
+        alone.retain_functions(|_, _, name, count| is_it(name, count));
+        let mut statements = Vec::new();
+        alone.walk(&mut |path: &[ASTNode<'_>]| {
+            if let [ASTNode::Stmt(statement)] = path {
+                statements.push((*statement).clone());
+            }
+            true
+        });
+        Some(Rc::new(Definition { parameters, body: block(statements) }))
     }
 
     /// Calls a function of the script. Each call has its own copy of what the function captured.
@@ -104,7 +129,7 @@ impl Program {
                 Rc::new(RefCell::new(copies))
             });
         }
-        let definition = function.definition.get_or_init(|| self.functions.get(&function.name).cloned());
+        let definition = function.definition.get_or_init(|| self.define(function));
         let definition = definition
             .as_ref()
             .ok_or_else(|| EvalAltResult::ErrorFunctionNotFound(format!("{} (Env)", function.name), Position::NONE))?;
@@ -135,40 +160,12 @@ fn block(statements: Vec<Stmt>) -> Expr {
     Expr::Stmt(Box::new(StmtBlock::new(statements, Position::NONE, Position::NONE)))
 }
 
-/// The functions of a script with their statements, which Rhai shows to those only who walk through
-/// all: first the top level's, then those of functions, each below its own function in the text.
-fn definitions(ast: &AST) -> HashMap<ImmutableString, Rc<Definition>> {
-    let mut functions: Vec<_> = ast
-        .iter_fn_def()
-        .map(|it| {
-            let (start, end) = (it.body.start_position(), it.body.end_position());
-            (it.name.clone(), it.params.to_vec(), start, end, Vec::new())
-        })
-        .collect();
-    let mut top_level = ast.statements().len();
-    ast.walk(&mut |path: &[ASTNode<'_>]| {
-        let [ASTNode::Stmt(statement)] = path else { return true };
-        if top_level > 0 {
-            top_level -= 1;
-            return true;
-        }
-        let place = statement.position();
-        // A body without braces is one statement; it has no end of its own.
-        let is_around = |start: Position, end: Position| place == start || start <= place && place <= end;
-        let around = functions.iter_mut().filter(|(_, _, start, end, _)| is_around(*start, *end));
-        // A closure in a function lies within both.
-        if let Some((.., statements)) = around.max_by_key(|(_, _, start, ..)| *start) {
-            statements.push((*statement).clone());
-        }
-        true
-    });
-    let definition = |(name, parameters, start, _, statements)| {
-        (name, Rc::new(Definition { parameters, start, body: block(statements) }))
-    };
-    functions.into_iter().map(definition).collect()
-}
-
 impl Function {
+    /// Parameters that it has to have: one for the env beside what it captured.
+    fn parameters(&self) -> usize {
+        self.captured.len() + 1
+    }
+
     /// A function by its name in the script.
     pub(super) fn named(name: &str) -> Function {
         Function { name: name.into(), captured: Vec::new(), definition: OnceCell::new() }
