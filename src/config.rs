@@ -174,6 +174,10 @@ pub fn read(path: &std::path::Path, overrides: &Overrides) -> Result<Config, Mis
     let mut files = loaded.files;
     for auth in inherited.map(|it| &it.auth) {
         files.extend_from_slice(auth.files());
+        if stands("databases") && databases.databases.is_empty() {
+            // Its own mistakes are said already.
+            continue;
+        }
         let Some(error) = auth.database().and_then(|name| databases.check_name(name).err()) else { continue };
         let (message, hint) = error.message.split_once("\nhint: ").unwrap_or((&error.message, ""));
         let problem = auth.problem(format!("`auth.api-key` has `sql`, but {message}"));

@@ -91,7 +91,8 @@ fn read(key: &Node, value: &Node) -> Result<Named, Problems> {
     }
     let mut problems = Vec::new();
     let (mut address, mut has_url, mut migrations, mut max_connections) = (None, false, None, None);
-    for (field, node) in value.fields(&["url", "migrations", "max-connections"])? {
+    let mut unknown = Problems::default();
+    for (field, node) in value.known_fields(&["url", "migrations", "max-connections"], &mut unknown) {
         let outcome = match field {
             "url" => {
                 has_url = true;
@@ -102,6 +103,7 @@ fn read(key: &Node, value: &Node) -> Result<Named, Problems> {
         };
         problems.extend(outcome.err());
     }
+    problems.extend(unknown.0);
     if !has_url {
         let problem = value.problem(format!("database `{name}` has no `url`"));
         problems.push(problem.hint(format!("add one, such as `url: {}`", BACKENDS[0].example)));

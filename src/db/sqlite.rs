@@ -79,7 +79,9 @@ fn connect(database: &Named, missing: Missing) -> Opened {
         }
     };
     raw.update_hook(Some(hook)).map_err(|error| fault::of(&error))?;
-    let queue = Queue::of(database.url.address());
+    let address = file::path(database.url.address());
+    // Databases in memory are told apart by their names.
+    let queue = Queue::of(if address == file::MEMORY { &database.name } else { address });
     Ok(Box::new(Sqlite { shapes: HashMap::new(), inserted, queue, turn: None, raw }))
 }
 

@@ -50,11 +50,10 @@ impl Problem {
         Problem { hint: Some(hint.into()), ..self }
     }
 
-    /// The same mistake with what may be a secret not shown: the excerpt ends where it begins.
+    /// The same mistake without what stands in its line, which may be a secret, or stand beside one.
     pub fn masked(mut self) -> Problem {
         if let Some(excerpt) = &mut self.excerpt {
-            let shown: String = excerpt.line.chars().take(excerpt.at.column.saturating_sub(1)).collect();
-            excerpt.line = shown + "***";
+            excerpt.line = " ".repeat(excerpt.at.column.saturating_sub(1)) + "***";
             excerpt.width = 3;
         }
         self

@@ -42,6 +42,10 @@ pub fn named(name: Option<&str>) -> Dynamic {
 }
 
 impl Rows {
+    pub(super) fn text(&self) -> ImmutableString {
+        text(|out| self.write_json(out).is_ok())
+    }
+
     pub(super) fn write_json(&self, out: &mut Vec<u8>) -> std::result::Result<(), Wrong> {
         self.0.write_json(out).map_err(|error| Wrong::Server(error.to_string()))
     }
@@ -54,6 +58,10 @@ impl Row {
     /// If the database gave what can't be read.
     pub fn at(&self, column: usize) -> std::result::Result<Dynamic, Wrong> {
         self.0.at(column).map_or(Ok(Dynamic::UNIT), value)
+    }
+
+    pub(super) fn text(&self) -> ImmutableString {
+        text(|out| self.write_json(out).is_ok())
     }
 
     pub(super) fn write_json(&self, out: &mut Vec<u8>) -> std::result::Result<(), Wrong> {
@@ -125,8 +133,8 @@ pub(super) fn register(engine: &mut rhai::Engine) {
     engine.register_fn("map", |call: NativeCallContext, rows: Rows, make: FnPtr| -> Result<Array> {
         rows.0.iter().map(|row| make.call_within_context(&call, (Row(row),))).collect()
     });
-    engine.register_fn("to_string", |rows: Rows| text(|out| rows.write_json(out).is_ok()));
-    engine.register_fn("to_debug", |rows: Rows| text(|out| rows.write_json(out).is_ok()));
+    engine.register_fn("to_string", |rows: Rows| rows.text());
+    engine.register_fn("to_debug", |rows: Rows| rows.text());
     compare_with_unit::<Rows>(engine);
     register_row(engine);
 }
@@ -149,8 +157,8 @@ fn register_row(engine: &mut rhai::Engine) {
     engine.register_fn("!=", |one: Row, other: Row| one != other);
     engine.register_fn("contains", |row: Row, name: &str| row.0.names().iter().any(|it| it.as_ref() == name));
     engine.register_fn("to_map", |call: NativeCallContext, row: Row| row.to_map(&call));
-    engine.register_fn("to_string", |row: Row| text(|out| row.write_json(out).is_ok()));
-    engine.register_fn("to_debug", |row: Row| text(|out| row.write_json(out).is_ok()));
+    engine.register_fn("to_string", |row: Row| row.text());
+    engine.register_fn("to_debug", |row: Row| row.text());
     compare_with_unit::<Row>(engine);
 }
 

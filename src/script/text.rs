@@ -7,6 +7,8 @@ use std::fmt::Write;
 
 use rhai::{Array, Dynamic, ImmutableString, Map};
 
+use super::decimal::Decimal;
+use super::rows::{Row, Rows};
 use crate::fiber::{self, Stop};
 
 /// Lists in lists that are shown; `…` stands for deeper ones.
@@ -67,8 +69,17 @@ fn part(out: &mut String, value: &Dynamic, depth: usize, count: Count<'_>) -> Re
         entries(out, &map, depth, count)?;
     } else if let Ok(character) = value.as_char() {
         out.push(character);
-    } else {
+    } else if let Some(number) = value.read_lock::<Decimal>() {
+        let _ = write!(out, "{}", *number);
+    } else if let Some(text) = value.read_lock::<Rows>().map(|it| it.text()) {
+        out.push_str(&text);
+    } else if let Some(text) = value.read_lock::<Row>().map(|it| it.text()) {
+        out.push_str(&text);
+    } else if value.is_unit() || value.is_bool() || value.is_int() || value.is_float() {
         let _ = write!(out, "{value:?}");
+    } else {
+        // The name of a type without the path that it has in Rust.
+        out.push_str(value.type_name().rsplit("::").next().unwrap_or_default());
     }
     Ok(())
 }

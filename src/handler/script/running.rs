@@ -116,10 +116,16 @@ impl Running {
     }
 
     fn log(&self, request: &Request, trace: &impl std::fmt::Display) {
-        let mut trace = trace.to_string();
         // A script may have put the query, and the key in it, into what it threw.
-        if let Presented::Key(key) = self.auth.presented(&request.head) {
-            trace = trace.replace(key.as_str(), "***");
+        let mut trace = trace.to_string();
+        if let Presented::Key(key) = self.auth.presented(&request.head)
+            && key.as_str().len() >= LEAST_KEY
+        {
+            let raw = request.query().split('&').filter_map(|it| it.split_once('=')).map(|(_, value)| value);
+            let raw = raw.filter(|it| form_urlencoded::parse(it.as_bytes()).any(|(text, _)| text == key.as_str()));
+            for form in raw.chain([key.as_str()]) {
+                trace = trace.replace(form, "***");
+            }
         }
         let target = request.head.uri.to_string();
         let target = self.redaction.redacted(&target);
@@ -140,5 +146,8 @@ fn pass(request: &Request, reply: Reply) -> Outcome {
     }
     Outcome::Pass(headers)
 }
+
+/// A shorter key is no secret, and hiding it would garble the log.
+const LEAST_KEY: usize = 8;
 
 const FALLTHRU: &str = "x-fallthru-set-";
