@@ -6,6 +6,8 @@ mod json;
 mod log;
 mod store;
 
+use crate::script::name_of;
+
 /// All namespaces.
 pub const BINDINGS: &[Binding] = &[auth::BINDING, db::BINDING, json::BINDING, log::BINDING, store::BINDING];
 
@@ -42,12 +44,9 @@ pub fn register(engine: &mut rhai::Engine) {
 
 /// Full names of all functions, such as `db::query`, for suggestions.
 pub fn names() -> impl Iterator<Item = String> {
-    BINDINGS.iter().flat_map(|binding| {
-        binding.functions.iter().map(|it| {
-            let name = it.signature.split('(').next().unwrap_or(it.signature);
-            format!("{}::{name}", binding.name)
-        })
-    })
+    BINDINGS
+        .iter()
+        .flat_map(|binding| binding.functions.iter().map(|it| format!("{}::{}", binding.name, name_of(it.signature))))
 }
 
 #[cfg(test)]

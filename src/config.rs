@@ -35,10 +35,14 @@ pub struct Config {
 }
 
 impl Config {
+    /// What holds for each path, and for what is found at none.
+    pub fn inherited(&self) -> impl Iterator<Item = &Inherited> {
+        inherited_by(&self.hosts)
+    }
+
     /// The files that no client may see: the configuration, databases, keys and logs.
     pub fn secrets(&self) -> impl Iterator<Item = PathBuf> {
-        let inherited = self.hosts.iter().flat_map(|it| it.paths.iter().map(|it| &it.inherited).chain([&it.inherited]));
-        let logs = inherited.flat_map(|it| &it.access_log.logs).map(|it| it.path.clone());
+        let logs = self.inherited().flat_map(|it| &it.access_log.logs).map(|it| it.path.clone());
         let own = self.error_log.path.iter().chain(&self.process.pid_file).cloned();
         self.files.iter().cloned().chain(self.databases.files()).chain(logs).chain(own)
     }
@@ -137,6 +141,10 @@ impl From<Problem> for Mistaken {
     }
 }
 
+fn inherited_by(hosts: &[Host]) -> impl Iterator<Item = &Inherited> {
+    hosts.iter().flat_map(|it| it.paths.iter().map(|it| &it.inherited).chain([&it.inherited]))
+}
+
 /// Reads the configuration file at `path`.
 ///
 /// # Errors
@@ -170,9 +178,8 @@ pub fn read(path: &std::path::Path, overrides: &Overrides) -> Result<Config, Mis
     let hosts = found.iter().filter(|it| it.entry.name == "hosts");
     let hosts: Vec<Host> = hosts.flat_map(|it| reader.hosts(&it.value, &inherited)).collect();
 
-    let inherited = hosts.iter().flat_map(|it| it.paths.iter().map(|it| &it.inherited).chain([&it.inherited]));
     let mut files = loaded.files;
-    for auth in inherited.map(|it| &it.auth) {
+    for auth in inherited_by(&hosts).map(|it| &it.auth) {
         files.extend_from_slice(auth.files());
         if stands("databases") && databases.databases.is_empty() {
             // Its own mistakes are said already.

@@ -60,15 +60,11 @@ impl Generation {
     /// All scripts and files that are no good, each ready to be read.
     pub async fn build(config: &Config, engines: &Engines, purpose: Purpose) -> Result<Generation, Vec<String>> {
         let process = &config.process;
-        let everything = config
-            .hosts
-            .iter()
-            .flat_map(|host| host.paths.iter().map(|path| &path.inherited).chain(std::iter::once(&host.inherited)));
         let shared = Shared {
             engines,
             databases: Rc::new(Databases::new(&config.databases, process.num_threads)),
             functions: binding::names().chain(script::names()).collect(),
-            redaction: Arc::new(Redaction::gather(everything.map(|it| &it.auth))),
+            redaction: Arc::new(Redaction::gather(config.inherited().map(|it| &it.auth))),
             hidden: config.secrets().collect::<BTreeSet<_>>().into_iter().collect(),
             purpose,
         };

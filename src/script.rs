@@ -27,7 +27,7 @@ pub use engine::{Engines, Register};
 pub use env::{Env, KEYS, Kind as KeyKind, check_target};
 pub use fault::{Result, raise};
 pub use json::{parse as parse_json, write as write_json};
-pub use makers::{MAKERS, Maker, names};
+pub use makers::{MAKERS, Maker, name_of, names};
 pub use raise::Wrong;
 pub use rows::{Row, Rows, named};
 pub use settings::Settings;

@@ -146,7 +146,7 @@ impl Script {
         if let Some(stop) = stop_of(error) {
             return Ended::Stopped(stop, Trace::of_stop(&self.source, error, limit_message(stop, "")));
         }
-        let (inner, _) = innermost(error);
+        let inner = innermost(error);
         if let EvalAltResult::ErrorTerminated(token, _) = inner
             && let Some(refusal) = token.read_lock::<Refusal>()
         {

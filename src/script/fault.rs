@@ -1,6 +1,6 @@
 //! Errors that native functions raise: one way for all, with the place of the call.
 
-use rhai::{Dynamic, EvalAltResult, NativeCallContext, Position};
+use rhai::{Dynamic, EvalAltResult, NativeCallContext};
 
 use crate::fiber::Stop;
 
@@ -15,21 +15,18 @@ pub fn raise(call: &NativeCallContext, value: impl Into<Dynamic>) -> Box<EvalAlt
 
 /// Why the script was stopped, if it was.
 pub(super) fn stop_of(error: &EvalAltResult) -> Option<Stop> {
-    match error {
+    match innermost(error) {
         EvalAltResult::ErrorTerminated(token, _) => token.read_lock::<Stop>().map(|it| *it),
-        EvalAltResult::ErrorInFunctionCall(_, _, inner, _) | EvalAltResult::ErrorInModule(_, inner, _) => {
-            stop_of(inner)
-        }
         _ => None,
     }
 }
 
-/// The innermost error, and its position in the source that it happened in.
-pub(super) fn innermost(error: &EvalAltResult) -> (&EvalAltResult, Position) {
+/// The innermost error; its position is in the source that it happened in.
+pub(super) fn innermost(error: &EvalAltResult) -> &EvalAltResult {
     match error {
         EvalAltResult::ErrorInFunctionCall(_, _, inner, _) | EvalAltResult::ErrorInModule(_, inner, _) => {
             innermost(inner)
         }
-        _ => (error, error.position()),
+        _ => error,
     }
 }

@@ -64,7 +64,12 @@ pub const MAKERS: &[Maker] = &[
 
 /// Names of the functions that are in no namespace, for suggestions.
 pub fn names() -> impl Iterator<Item = String> {
-    ["success", "fail", "json", "text", "html", "redirect", "empty", "router"].into_iter().map(str::to_owned)
+    MAKERS.iter().map(|it| name_of(it.signature)).chain(["router"]).map(str::to_owned)
+}
+
+/// The name in a signature, which is all before its parameters.
+pub fn name_of(signature: &str) -> &str {
+    signature.split('(').next().unwrap_or(signature)
 }
 
 /// Makes the makers known to scripts.

@@ -63,16 +63,16 @@ impl Trace {
 
     /// An error that was raised while the script ran. `functions` are the names that it could have meant.
     pub(super) fn of_run(source: &Source, error: &EvalAltResult, functions: &[String]) -> Trace {
-        let (inner, position) = innermost(error);
+        let inner = innermost(error);
         let (message, hint) = message_of(inner, functions);
-        let (path, position) = steps(source, error, position);
+        let (path, position) = steps(source, error, inner.position());
         let width = named_by(inner).map_or(1, |name| name.chars().count());
         Trace { place: source.place(position), message, excerpt: source.excerpt(position, width), path, hint }
     }
 
     /// A limit that was hit, at the innermost call that is known: Rhai keeps no more of its place.
     pub(super) fn of_stop(source: &Source, error: &EvalAltResult, message: String) -> Trace {
-        let (path, position) = steps(source, error, innermost(error).1);
+        let (path, position) = steps(source, error, innermost(error).position());
         Trace { place: source.place(position), message, excerpt: source.excerpt(position, 1), path, hint: None }
     }
 }
