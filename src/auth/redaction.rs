@@ -3,11 +3,15 @@
 use std::borrow::Cow;
 
 use http::header::{AUTHORIZATION, HeaderName};
+use http::request::Parts;
 
-use super::{Settings, is_named};
+use super::{Presented, Settings, decode, is_named};
 
 /// What stands in a log in place of a key.
 const HIDDEN: &[u8] = b"***";
+
+/// A shorter key is no secret, and hiding it would garble the log.
+const LEAST_KEY: usize = 8;
 
 /// The parameters and headers that carry keys, anywhere in a configuration.
 ///
@@ -78,6 +82,23 @@ impl Redaction {
     }
 }
 
+impl Settings {
+    /// Gives `text` with the key that the request brings, as it is and as its query spells it,
+    /// replaced by `***`.
+    pub fn masked(&self, head: &Parts, mut text: String) -> String {
+        let Presented::Key(key) = self.presented(head) else { return text };
+        if key.as_str().len() < LEAST_KEY {
+            return text;
+        }
+        let values = head.uri.query().unwrap_or("").split('&').filter_map(|it| it.split_once('=')).map(|it| it.1);
+        let spellings = values.filter(|it| decode(it.as_bytes()) == key.as_str().as_bytes());
+        for spelling in spellings.chain([key.as_str()]) {
+            text = text.replace(spelling, "***");
+        }
+        text
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,5 +148,22 @@ mod tests {
         assert!(redaction.hides(&AUTHORIZATION));
         assert!(redaction.hides(&HeaderName::from_static("x-api-key")));
         assert!(!redaction.hides(&http::header::REFERER));
+    }
+
+    #[test]
+    fn the_key_of_a_request_is_masked_in_every_spelling_of_its_query() {
+        let settings = apply(Settings::default(), "auth.api-key: {query: key, sql: 'SELECT ?'}").unwrap();
+        for (query, text, expected) in [
+            ("key=s3cret-key", "threw s3cret-key", "threw ***"),
+            ("key=s3cret%2Dkey", "s3cret%2Dkey is s3cret-key", "*** is ***"),
+            ("key=a%2Bb%2Fcdef==", "key=a%2Bb%2Fcdef== is a+b/cdef==", "key=*** is ***"),
+            ("key=two+words", "two+words is two words", "*** is ***"),
+            ("key=s3cret-key&other=s3cret%2Dkey", "s3cret%2Dkey", "***"),
+            ("key=short", "short", "short"),
+            ("other=s3cret-key", "s3cret-key", "s3cret-key"),
+        ] {
+            let request = http::Request::get(format!("/p?{query}")).body(()).unwrap();
+            assert_eq!(settings.masked(&request.into_parts().0, text.to_owned()), expected, "{query}");
+        }
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 
-use crate::auth::{self, Presented, Redaction};
+use crate::auth::{self, Redaction};
 use crate::envelope;
 use crate::fiber::{self, Limits, Stop};
 use crate::handler::chain::Identity;
@@ -117,16 +117,7 @@ impl Running {
 
     fn log(&self, request: &Request, trace: &impl std::fmt::Display) {
         // A script may have put the query, and the key in it, into what it threw.
-        let mut trace = trace.to_string();
-        if let Presented::Key(key) = self.auth.presented(&request.head)
-            && key.as_str().len() >= LEAST_KEY
-        {
-            let raw = request.query().split('&').filter_map(|it| it.split_once('=')).map(|(_, value)| value);
-            let raw = raw.filter(|it| form_urlencoded::parse(it.as_bytes()).any(|(text, _)| text == key.as_str()));
-            for form in raw.chain([key.as_str()]) {
-                trace = trace.replace(form, "***");
-            }
-        }
+        let trace = self.auth.masked(&request.head, trace.to_string());
         let target = request.head.uri.to_string();
         let target = self.redaction.redacted(&target);
         tracing::error!("{trace}\n  request: {} {target} ({})", request.head.method, request.id);
@@ -146,8 +137,5 @@ fn pass(request: &Request, reply: Reply) -> Outcome {
     }
     Outcome::Pass(headers)
 }
-
-/// A shorter key is no secret, and hiding it would garble the log.
-const LEAST_KEY: usize = 8;
 
 const FALLTHRU: &str = "x-fallthru-set-";
