@@ -41,9 +41,26 @@ Beside them:
 const FIELDS: &str = "
 `params`, `query`, `form`, `path`, `headers` and `cookies` are looked up by name (`env.query[\"page\"]` or `env.query.page`):
 a string, or `()`. Of a name that stands several times the last value counts (of a cookie the first), and `all(\"name\")` gives each
-of them. `keys() len() contains(name) to_map()` and `in` work as with maps. Readers on `params`, `query`, `form` and `path` check a
-value: `int(name)`, `float(name)`, `bool(name)`, `string(name)`; what does not fit is answered with 400. With a second argument,
-as in `env.query.int(\"page\", 1)`, the field may be absent.
+of them. `keys() len() contains(name) to_map()` and `in` work as with maps.
+
+Readers on `params`, `query`, `form` and `path` check a value; what does not fit is answered with 400, which names the field:
+`int(name)`, `float(name)`, `bool(name)`, `string(name)`, `date(name)` (`2024-02-29`), `datetime(name)` (RFC 3339, given in UTC), and
+`list(name, \"int\")` for all values of a name. The field must be there, unless a second argument says what else counts
+(`env.query.int(\"page\", 1)`) or has more to say:
+
+| option | what it says |
+|---|---|
+| `\"default\"` | what an absent field is (quoted, since `default` is a word of Rhai's) |
+| `required` | `false`: an absent field is `()`; `true`: a list must have a value |
+| `min`, `max` | bounds of numbers and dates |
+| `values` | the only ones: `#{values: [\"name\", \"id\"]}` |
+| `min_length`, `max_length` | characters of a text |
+| `pattern` | a regular expression that the whole text must match |
+| `empty_is_absent` | `true`: an empty text counts as none, as a form sends it |
+| `type`, `min_items`, `max_items` | for lists: `list(\"ids\", #{type: \"int\", max_items: 9})` |
+
+`env.query.int(\"page\", #{min: 1, max: 100, \"default\": 1})` answers `?page=x` with
+`` `page` is `x`, expected an integer from 1 to 100 ``.
 
 ";
 

@@ -15,6 +15,7 @@ mod raise;
 mod reply;
 mod routes;
 mod rows;
+mod rule;
 mod settings;
 mod source;
 mod text;

@@ -110,6 +110,16 @@ impl Fields {
         }
     }
 
+    /// All values of `name` as a list; `None` where there are none. What isn't a list in a JSON body
+    /// stays what it is.
+    pub(super) fn list(&self, name: &str) -> Result<Option<Dynamic>, Wrong> {
+        if let Source::Params(env) = &self.0 {
+            return env.list_param(name);
+        }
+        let all = self.all(name)?;
+        Ok((!all.is_empty()).then(|| all.into()))
+    }
+
     fn entries(&self) -> Result<Entries, Wrong> {
         match &self.0 {
             Source::Pairs(pairs) => Ok(pairs.entries()),

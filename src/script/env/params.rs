@@ -24,19 +24,23 @@ impl Env {
 
     /// All values of the part that wins; a JSON array counts as its items.
     pub(super) fn all_params(&self, name: &str) -> Result<Array, Wrong> {
-        for all in [self.0.path.borrow().all(name), self.query().all(name)] {
-            if !all.is_empty() {
-                return Ok(all);
-            }
+        Ok(match self.list_param(name)? {
+            None => Array::new(),
+            Some(value) if value.is_array() => value.into_array().unwrap_or_default(),
+            Some(value) => vec![value],
+        })
+    }
+
+    /// All values of the part that wins as a list; a JSON member as it is.
+    pub(super) fn list_param(&self, name: &str) -> Result<Option<Dynamic>, Wrong> {
+        let list = |all: Array| (!all.is_empty()).then(|| all.into());
+        if let Some(found) = list(self.0.path.borrow().all(name)).or_else(|| list(self.query().all(name))) {
+            return Ok(Some(found));
         }
         match self.content() {
-            Content::Form => Ok(self.form()?.all(name)),
-            Content::Json => Ok(match member(self.json()?, name) {
-                None => Array::new(),
-                Some(value) if value.is_array() => value.into_array().unwrap_or_default(),
-                Some(value) => vec![value],
-            }),
-            Content::Other => Ok(Array::new()),
+            Content::Form => Ok(list(self.form()?.all(name))),
+            Content::Json => Ok(member(self.json()?, name)),
+            Content::Other => Ok(None),
         }
     }
 

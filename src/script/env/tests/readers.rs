@@ -99,3 +99,68 @@ fn a_readers_default_is_not_for_a_script_that_catches_the_400() {
     let script = r#"try { env.query.int("nope") } catch (error) { return [error.status, error.message] }"#;
     assert_eq!(query(script), r#"[400,"`nope` is missing, expected an integer"]"#);
 }
+
+#[test]
+fn options_bound_what_fits() {
+    let query = |script| {
+        get("/api?page=0&n=7&f=2.5&sort=name&word=caf%C3%A9&empty=&d=2024-02-29&t=2024-02-29T12:00:00%2B01:00")
+            .eval(script)
+    };
+    for (script, outcome) in [
+        (r#"env.query.int("n", #{min: 1, max: 100, "default": 1})"#, "7"),
+        (r#"env.query.int("nope", #{min: 1, max: 100, "default": 1})"#, "1"),
+        (
+            r#"env.query.int("page", #{min: 1, max: 100, "default": 1})"#,
+            "400 `page` is `0`, expected an integer from 1 to 100 @11",
+        ),
+        (r#"env.query.int("nope", #{min: 1})"#, "400 `nope` is missing, expected an integer of at least 1 @11"),
+        (r#"env.query.int("nope", #{required: false})"#, "null"),
+        (r#"env.query.int("empty", #{"default": 3, empty_is_absent: true})"#, "3"),
+        (r#"env.query.float("f", #{max: 2})"#, "400 `f` is `2.5`, expected a number of at most 2.0 @11"),
+        (r#"env.query.string("sort", #{values: ["name", "id"]})"#, r#""name""#),
+        (r#"env.query.string("word", #{values: ["name", "id"]})"#, "400 `word` is `café`, expected `name` or `id` @11"),
+        (r#"env.query.string("word", #{max_length: 4, pattern: "[\\p{L}]+"})"#, r#""café""#),
+        (r#"env.query.date("d")"#, r#""2024-02-29""#),
+        (r#"env.query.datetime("t")"#, r#""2024-02-29T11:00:00Z""#),
+        (r#"env.query.date("nope", ())"#, "null"),
+        (r#"env.query.date("n")"#, "400 `n` is `7`, expected a date such as `2024-02-29` @11"),
+        (r#"env.query.int("n", #{mni: 1})"#, "a parameter's declaration has no `mni`\nhint: did you mean `min`? @11"),
+    ] {
+        assert_eq!(query(script), outcome, "{script}");
+    }
+}
+
+#[test]
+fn a_list_has_all_values_of_a_name() {
+    let query = |script| get("/api?id=1&id=2&one=5&word=a&word=b&x=1&x=y").eval(script);
+    for (script, outcome) in [
+        (r#"env.query.list("id", "int")"#, "[1,2]"),
+        (r#"env.query.list("id", "int[]")"#, "[1,2]"),
+        (r#"env.query.list("one", "int")"#, "[5]"),
+        (r#"env.query.list("word")"#, r#"["a","b"]"#),
+        (r#"env.query.list("nope", "int")"#, "[]"),
+        (r#"env.query.list("x", "int")"#, "400 item 2 of `x` is `y`, expected an integer @11"),
+        (r#"env.query.list("id", #{type: "int", max_items: 1})"#, "400 `id` has 2 items, expected at most 1 item @11"),
+        (
+            r#"env.query.list("nope", #{type: "int", min_items: 1})"#,
+            "400 `nope` has 0 items, expected at least 1 item @11",
+        ),
+        (r#"env.query.list("word", #{values: ["a", "b"], "default": ["a"]})"#, r#"["a","b"]"#),
+        (r#"env.query.list("nope", #{values: ["a", "b", "c"], "default": ["c"]})"#, r#"["c"]"#),
+        (
+            r#"env.query.list("id", "itn")"#,
+            "`type` is `itn[]`, expected `int`, `float`, `bool`, `string`, `date` or `datetime`\nhint: did you mean `\"int[]\"`? @11",
+        ),
+    ] {
+        assert_eq!(query(script), outcome, "{script}");
+    }
+    let json = |script| post("application/json", r#"{"ids":[1,"2"],"one":3,"bad":[1,null],"null":null}"#).eval(script);
+    for (script, outcome) in [
+        (r#"env.params.list("ids", "int")"#, "[1,2]"),
+        (r#"env.params.list("one", "int")"#, "[3]"),
+        (r#"env.params.list("bad", "int")"#, "400 item 2 of `bad` is `null`, expected an integer @12"),
+        (r#"env.params.list("null", "int")"#, "400 `null` is `null`, expected a list of integers @12"),
+    ] {
+        assert_eq!(json(script), outcome, "{script}");
+    }
+}
