@@ -52,6 +52,7 @@ pub fn names() -> impl Iterator<Item = String> {
 #[cfg(test)]
 mod tests {
     use std::cell::RefCell;
+    use std::collections::BTreeSet;
     use std::rc::Rc;
 
     use super::*;
@@ -60,7 +61,7 @@ mod tests {
     use crate::fiber;
     use crate::http::{Connection, Id, Request, Upload};
     use crate::reply::Reply;
-    use crate::script::{Context, Ended, Engines, MAKERS, Script, Settings, Source, named};
+    use crate::script::{Context, Ended, Engines, MAKERS, Script, Settings, Source, forms, named};
     use crate::{auth, envelope};
 
     const TABLE: &str = "CREATE TABLE example (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
@@ -137,6 +138,18 @@ mod tests {
             let (code, expected) = maker.example.split_once(" → ").expect("an example has ` → ` and its reply");
             let reply = answer(code);
             assert_eq!(format!("{} {}", reply.status, String::from_utf8_lossy(&reply.body)), expected);
+        }
+    }
+
+    #[test]
+    fn what_is_registered_is_in_the_table_and_the_other_way_round() {
+        let signatures = Engines::new([register as _]).signatures();
+        for binding in BINDINGS {
+            let registered = signatures.iter().filter(|it| it.namespace == binding.name);
+            let registered: BTreeSet<_> = registered.map(|it| (it.name.as_str(), it.parameters.len())).collect();
+            let forms = binding.functions.iter().flat_map(|it| forms(it.signature));
+            let told: BTreeSet<_> = forms.map(|(name, parameters)| (name, parameters.len())).collect();
+            assert_eq!(registered, told, "{}", binding.name);
         }
     }
 

@@ -1,11 +1,15 @@
 //! REFERENCE.md, made from the tables of directives, functions and keys.
 
+mod definitions;
+
 use std::fmt::Write;
 
 use crate::binding::BINDINGS;
 use crate::config;
 use crate::directive::{Entry, Level, Repeat};
 use crate::script::{KEYS, KeyKind, MAKERS};
+
+pub use definitions::definitions;
 
 const HEAD: &str = "\
 # Reference

@@ -72,6 +72,22 @@ pub fn name_of(signature: &str) -> &str {
     signature.split('(').next().unwrap_or(signature)
 }
 
+/// The calls that a signature stands for, `name(a[, b])` for two: each its name and its parameters.
+pub fn forms(signature: &str) -> Vec<(&str, Vec<&str>)> {
+    let mut forms = Vec::new();
+    for call in signature.split("), ") {
+        let (name, parameters) = call.split_once('(').unwrap_or((call, ""));
+        let parameters = parameters.trim_end_matches(')');
+        let mut names = Vec::new();
+        for optional in parameters.split('[') {
+            let more = optional.trim_end_matches(']').split(',').map(str::trim).filter(|it| !it.is_empty());
+            names.extend(more);
+            forms.push((name, names.clone()));
+        }
+    }
+    forms
+}
+
 /// Makes the makers known to scripts.
 pub(super) fn register(engine: &mut rhai::Engine) {
     engine.register_fn("success", |call: NativeCallContext, data: Dynamic| success(&call, &data));
