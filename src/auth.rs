@@ -107,7 +107,7 @@ impl directive::Settings for Settings {
         name: "auth.api-key",
         levels: &[Level::Global, Level::Host, Level::Path],
         repeat: Repeat::Once,
-        summary: "Asks for an API key (`bearer`, `header`, `query`: the first that is present decides) that `sql` finds or whose SHA-256 hash is among `keys` or in `keys-file`; `OFF` asks for none. OPTIONS passes without a key: a router answers it by its routes, another handler has to look at the method.",
+        summary: "Asks for an API key (`bearer`, `header`, `query`: the first that is present decides) that `sql` finds or whose SHA-256 hash is among `keys` or in `keys-file`; `OFF` asks for none. OPTIONS passes without a key: preflights are answered by `cors` where it is set, others by a router's routes; another handler has to look at the method, or it does for OPTIONS what it does for GET.",
         example: "auth.api-key: {bearer: ON, header: X-API-Key, query: key, sql: 'SELECT id, name FROM companies WHERE api = ?', required: ON}",
         apply: |settings, node| {
             settings.api_key = if node.is_off() { None } else { Some(Arc::new(read::read(node)?)) };

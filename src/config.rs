@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use crate::directive::{Entry, Kind, Level, Problem, Problems, Repeat, Section, entries as table, load};
 use crate::handler::{self, Inherited, KINDS};
+use crate::router::Matching;
 use crate::{db, error_log};
 
 pub use listen::Listen;
@@ -28,6 +29,8 @@ pub struct Config {
     pub databases: db::Settings,
     /// Where errors are logged.
     pub error_log: error_log::Settings,
+    /// What holds where no host is found.
+    pub inherited: Inherited,
     /// In file order; at least one.
     pub hosts: Vec<Host>,
     /// Every file that was read: the configuration, what it includes, and the scripts.
@@ -37,7 +40,7 @@ pub struct Config {
 impl Config {
     /// What holds for each path, and for what is found at none.
     pub fn inherited(&self) -> impl Iterator<Item = &Inherited> {
-        inherited_by(&self.hosts)
+        inherited_by(&self.hosts).chain([&self.inherited])
     }
 
     /// The files that no client may see: the configuration, databases, keys and logs.
@@ -53,6 +56,8 @@ impl Config {
 pub struct Host {
     /// As written: a name with or without a port, `default`, `*`, `*.name`.
     pub key: String,
+    /// Whether it may have to answer what is for no host.
+    pub matching: Matching,
     /// What holds for paths that are not found.
     pub inherited: Inherited,
     /// In file order, each key once.
@@ -96,6 +101,14 @@ const STRUCTURE: &[Entry] = &[
         summary: "The paths of a host, each a mapping of settings and handlers, or a list of such mappings. The \
                   longest path that begins the request's answers.",
         example: "paths:\n  /:\n    file.dir: public\n  /hello:\n    rhai.handler-file: handlers/hello.rhai",
+    },
+    Entry {
+        name: "strict-match",
+        levels: &[Level::Host],
+        repeat: Repeat::Once,
+        summary: "`ON`: the host answers only what is for it, and is never the one for what is for none. Where all hosts \
+                  are so, such requests get 404. Default: `OFF`.",
+        example: "strict-match: ON",
     },
     Entry {
         name: "stash",
@@ -201,7 +214,7 @@ pub fn read(path: &std::path::Path, overrides: &Overrides) -> Result<Config, Mis
             files.push(file);
         }
     }
-    let config = Config { process, databases, error_log, hosts, files };
+    let config = Config { process, databases, error_log, inherited, hosts, files };
     match reader.problems.or(()) {
         Ok(()) => Ok(config),
         Err(problems) => Err(Mistaken { problems, rest: Some(Box::new(config)) }),

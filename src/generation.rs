@@ -15,16 +15,21 @@ use crate::binding;
 use crate::config::{self, Config};
 use crate::db::Databases;
 use crate::envelope;
+use crate::filter::Filters;
 use crate::handler::{Chain, Inherited, Workshop};
 use crate::http::{Connection, Id, Request, Upload};
 use crate::router::{HostName, Hosts, Paths, Target};
 use crate::script::{self, Engines};
+
+mod document;
 
 /// What a worker serves.
 pub struct Generation {
     /// The `Server` header.
     pub server: HeaderValue,
     hosts: Hosts<Host>,
+    /// Where all hosts are strict, what is for none of them.
+    nowhere: Host,
 }
 
 struct Host {
@@ -40,8 +45,11 @@ pub struct Site {
     pub envelope: envelope::Settings,
     /// Where requests there are logged.
     pub logs: Logs,
+    /// What is done to the answers there.
+    pub filters: Option<Filters>,
     server_name: Rc<str>,
     script_name: Rc<str>,
+    variables: Vec<(String, String)>,
 }
 
 /// What a generation is built for.
@@ -79,27 +87,22 @@ impl Generation {
                     Err(more) => problems.extend(more),
                 }
             }
-            let nowhere = Chain::new(Vec::new(), envelope::Settings::plain());
-            match shared.logs(&host.inherited) {
-                Ok(logs) => {
-                    let fallback = Rc::new(Site {
-                        server_name,
-                        script_name: "".into(),
-                        chain: nowhere,
-                        envelope: envelope::Settings::plain(),
-                        logs,
-                    });
+            match shared.nowhere(server_name, &host.inherited) {
+                Ok(fallback) => {
                     // Without one the configuration is refused already.
                     let name = HostName::parse(&host.key).unwrap_or_default();
-                    hosts.push((name, Host { paths: Paths::new(paths), fallback }));
+                    hosts.push((name, host.matching, Host { paths: Paths::new(paths), fallback }));
                 }
                 Err(problem) => problems.push(problem),
             }
         }
+        let nowhere = shared.nowhere("".into(), &config.inherited);
+        let nowhere = nowhere.map(|fallback| Host { paths: Paths::new(Vec::new()), fallback });
         let server = HeaderValue::from_str(&process.server_name)
             .map_err(|_| vec![format!("`server-name` is {:?}, which is no header value", process.server_name)])?;
-        if problems.is_empty() {
-            return Ok(Generation { server, hosts: Hosts::new(hosts) });
+        let nowhere = nowhere.map_err(|problem| problems.push(problem));
+        if let (Ok(nowhere), true) = (nowhere, problems.is_empty()) {
+            return Ok(Generation { server, hosts: Hosts::new(hosts), nowhere });
         }
         // What several paths share is no good once.
         let mut seen = HashSet::new();
@@ -109,9 +112,14 @@ impl Generation {
 
     /// What serves a path of a host, and where `PATH_INFO` begins in the path.
     pub fn site(&self, authority: &str, default_port: u16, path: &str) -> (Rc<Site>, usize) {
-        let host = self.hosts.find(authority, default_port);
-        let found = host.paths.find(&Target::new(path));
-        found.map_or_else(|| (host.fallback.clone(), 0), |(site, path_info)| (site.clone(), path_info))
+        self.hosts.find(authority, default_port).unwrap_or(&self.nowhere).site(path)
+    }
+}
+
+impl Host {
+    fn site(&self, path: &str) -> (Rc<Site>, usize) {
+        let found = self.paths.find(&Target::new(path));
+        found.map_or_else(|| (self.fallback.clone(), 0), |(site, path_info)| (site.clone(), path_info))
     }
 }
 
@@ -134,7 +142,7 @@ impl Site {
             id,
             upload: RefCell::new(upload),
             identity: OnceCell::new(),
-            variables: RefCell::default(),
+            variables: RefCell::new(self.variables.clone()),
         }
     }
 }
@@ -181,7 +189,29 @@ impl Shared<'_> {
         if has_keys {
             chain = chain.guarded(inherited.auth.clone(), self.databases.clone(), inherited.script.limits());
         }
-        Ok(Site { server_name, script_name: path.key.trim_end_matches('/').into(), chain, envelope, logs })
+        Ok(Site {
+            server_name,
+            script_name: path.key.trim_end_matches('/').into(),
+            chain,
+            envelope,
+            logs,
+            filters: filters(inherited),
+            variables: inherited.variables.effective(),
+        })
+    }
+
+    /// What answers at no path of a host.
+    fn nowhere(&self, server_name: Rc<str>, inherited: &Inherited) -> Result<Rc<Site>, String> {
+        let envelope = envelope::Settings::plain();
+        Ok(Rc::new(Site {
+            server_name,
+            script_name: "".into(),
+            chain: Chain::new(Vec::new(), envelope.clone()),
+            envelope,
+            logs: self.logs(inherited)?,
+            filters: filters(inherited),
+            variables: inherited.variables.effective(),
+        }))
     }
 
     fn logs(&self, inherited: &Inherited) -> Result<Logs, String> {
@@ -190,4 +220,8 @@ impl Shared<'_> {
             Purpose::Test => Ok(Logs::default()),
         }
     }
+}
+
+fn filters(inherited: &Inherited) -> Option<Filters> {
+    Filters::new(&inherited.documents, &inherited.expires, &inherited.headers, &inherited.cors)
 }

@@ -15,12 +15,14 @@ use crate::auth::{self, Redaction};
 use crate::db::Databases;
 use crate::directive::{Entry, Level, Node, Problems, Repeat, Section, entries};
 use crate::envelope;
+use crate::filter::{cors, documents, expires, headers};
 use crate::http::{Request, Response};
 use crate::script::{Engines, Env, Settings as Limits};
 
 mod chain;
 mod file;
 mod script;
+mod variables;
 
 pub use chain::Chain;
 
@@ -69,12 +71,42 @@ pub struct Inherited {
     pub access_log: access_log::Settings,
     /// How files are served.
     pub file: file::Settings,
+    /// Variables of the env.
+    pub variables: variables::Settings,
+    /// Documents for errors.
+    pub documents: documents::Settings,
+    /// How long answers may be kept.
+    pub expires: expires::Settings,
+    /// Headers of answers.
+    pub headers: headers::Settings,
+    /// Which pages may read answers.
+    pub cors: cors::Settings,
 }
 
 impl Inherited {
     /// Each feature's settings, for directives to be applied to.
-    pub fn sections(&mut self) -> [&mut dyn Section; 5] {
-        [&mut self.script, &mut self.auth, &mut self.envelope, &mut self.access_log, &mut self.file]
+    pub fn sections(&mut self) -> [&mut dyn Section; 10] {
+        [
+            &mut self.script,
+            &mut self.auth,
+            &mut self.envelope,
+            &mut self.access_log,
+            &mut self.file,
+            &mut self.variables,
+            &mut self.documents,
+            &mut self.expires,
+            &mut self.headers,
+            &mut self.cors,
+        ]
+    }
+
+    /// What a level inside this one begins with.
+    #[must_use]
+    pub fn enter(&self) -> Inherited {
+        let mut inner = self.clone();
+        inner.variables.enter();
+        inner.documents.enter();
+        inner
     }
 
     /// The directives of these settings.
@@ -85,6 +117,11 @@ impl Inherited {
             entries::<envelope::Settings>(),
             entries::<access_log::Settings>(),
             entries::<file::Settings>(),
+            entries::<variables::Settings>(),
+            entries::<documents::Settings>(),
+            entries::<expires::Settings>(),
+            entries::<headers::Settings>(),
+            entries::<cors::Settings>(),
         ];
         tables.concat()
     }

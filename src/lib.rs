@@ -26,6 +26,8 @@ pub mod auth;
 
 pub mod access_log;
 
+pub mod filter;
+
 pub mod reply;
 
 pub mod script;

@@ -27,6 +27,9 @@ Handlers of a path answer in the order of the file: the first that does not pass
 other.yaml` includes a file, `!env NAME` is an environment variable, and so is `${NAME}` or `${NAME:-default}` in any value but a
 script (`$${` is a plain `${`).
 
+Every answer of a path, whoever made it, errors and 404 too, is finished in this order: `error-doc`, `expires`, `header.*`
+(outer levels first), `cors`. Only what is no HTTP request at all is refused without any of them.
+
 ";
 
 const ENV: &str = "\

@@ -6,7 +6,7 @@ mod paths;
 mod pattern;
 mod target;
 
-pub use hosts::{HostName, Hosts};
+pub use hosts::{HostName, Hosts, Matching};
 pub use paths::Paths;
 pub use pattern::{Captures, Pattern};
 pub use target::{Target, decode, without_dots};

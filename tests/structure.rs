@@ -19,6 +19,7 @@ const ORDER: &[&str] = &[
     "db",
     "auth",
     "access_log",
+    "filter",
     "reply",
     "script",
     "binding",

@@ -5,6 +5,7 @@ use std::slice;
 use super::{Host, Path, key};
 use crate::directive::{Entry, Found, Kind, Level, Node, Problem, Problems, Section, find};
 use crate::handler::{Inherited, KINDS};
+use crate::router::Matching;
 
 /// Reads levels and gathers their mistakes.
 pub(super) struct Reader {
@@ -43,7 +44,7 @@ impl Reader {
             self.problems.0.push(value.expected("a mapping with `paths`"));
             return None;
         }
-        let mut inherited = inherited.clone();
+        let mut inherited = inherited.enter();
         let found = self.level(Level::Host, slice::from_ref(value), &mut inherited.sections());
         let Some(paths) = found.iter().find(|it| it.entry.name == "paths") else {
             self.problems.0.push(node.lacks("paths"));
@@ -52,11 +53,14 @@ impl Reader {
         let places = self.mappings(&paths.value, "a mapping of paths or a list of them");
         let entries = self.keyed(&places, key::path, str::to_owned);
         let paths = entries.into_iter().map(|(key, _, value)| self.path(key, &value, &inherited)).collect();
-        Some(Host { key, inherited, paths })
+        let strict = found.iter().find(|it| it.entry.name == "strict-match");
+        let strict = strict.and_then(|it| self.problems.check(it.value.on_off()));
+        let matching = if strict == Some(true) { Matching::Strict } else { Matching::Loose };
+        Some(Host { key, matching, inherited, paths })
     }
 
     fn path(&mut self, key: String, value: &Node, inherited: &Inherited) -> Path {
-        let mut inherited = inherited.clone();
+        let mut inherited = inherited.enter();
         let place = self.mappings(value, "a mapping of handlers and settings or a list of them");
         let found = self.level(Level::Path, &place, &mut inherited.sections());
         let mut handlers = Vec::new();

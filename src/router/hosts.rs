@@ -72,25 +72,43 @@ impl fmt::Display for HostName {
     }
 }
 
+/// Whether a host also answers what is for none (h2o's `strict-match`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Matching {
+    /// It may have to.
+    #[default]
+    Loose,
+    /// Only what is for it.
+    Strict,
+}
+
 /// Things by host: an exact name goes before a wildcard, a longer wildcard before a shorter one,
-/// a name with the port before one without. What fits none is for `default`, or else for the first.
+/// a name with the port before one without. What fits none is for `default`, or else for the first,
+/// of those that are not strict.
 #[derive(Debug)]
 pub struct Hosts<T> {
     hosts: Vec<(HostName, T)>,
-    fallback: usize,
+    fallback: Option<usize>,
 }
 
 impl<T> Hosts<T> {
-    /// Keeps the order of `hosts`, which must not be empty.
-    pub fn new(hosts: Vec<(HostName, T)>) -> Hosts<T> {
-        let fallback = hosts.iter().position(|(it, _)| it.name == Name::Exact("default".to_owned())).unwrap_or(0);
-        Hosts { hosts, fallback }
+    /// Keeps the order of `hosts`.
+    pub fn new(hosts: Vec<(HostName, Matching, T)>) -> Hosts<T> {
+        let is_loose = |it: &(HostName, Matching, T)| it.1 == Matching::Loose;
+        let is_default = |it: &(HostName, Matching, T)| is_loose(it) && it.0.name == Name::Exact("default".to_owned());
+        let fallback = hosts.iter().position(is_default).or_else(|| hosts.iter().position(is_loose));
+        Hosts { hosts: hosts.into_iter().map(|(name, _, it)| (name, it)).collect(), fallback }
+    }
+
+    /// All of them, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.hosts.iter().map(|(_, it)| it)
     }
 
     /// The host for an authority such as `example.com:8080`; without a port it is `default_port`.
-    pub fn find(&self, authority: &str, default_port: u16) -> &T {
-        if let [(_, only)] = self.hosts.as_slice() {
-            return only;
+    pub fn find(&self, authority: &str, default_port: u16) -> Option<&T> {
+        if let ([(_, only)], Some(_)) = (self.hosts.as_slice(), self.fallback) {
+            return Some(only);
         }
         let (name, port) = split_port(authority);
         let name = name.strip_suffix('.').unwrap_or(name);
@@ -101,7 +119,7 @@ impl<T> Hosts<T> {
             // Of equal fits, the first in the file.
             fits.min_by_key(|(fit, _)| std::cmp::Reverse(*fit))
         });
-        &self.hosts[best.map_or(self.fallback, |(_, index)| index)].1
+        best.map(|(_, index)| index).or(self.fallback).map(|index| &self.hosts[index].1)
     }
 }
 
@@ -125,8 +143,33 @@ fn ends_with_ignore_case(name: &str, end: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn hosts(keys: &[&'static str]) -> Hosts<&'static str> {
-        Hosts::new(keys.iter().map(|key| (HostName::parse(key).unwrap(), *key)).collect())
+    /// Hosts of these keys; `!` before one makes it strict.
+    struct Keys(Hosts<&'static str>);
+
+    fn hosts(keys: &[&'static str]) -> Keys {
+        let host = |key: &'static str| match key.strip_prefix('!') {
+            Some(key) => (HostName::parse(key).unwrap(), Matching::Strict, key),
+            None => (HostName::parse(key).unwrap(), Matching::Loose, key),
+        };
+        Keys(Hosts::new(keys.iter().map(|key| host(key)).collect()))
+    }
+
+    impl Keys {
+        fn find(&self, authority: &str, default_port: u16) -> &&'static str {
+            self.0.find(authority, default_port).unwrap_or(&"nobody")
+        }
+    }
+
+    #[test]
+    fn a_strict_host_answers_only_what_is_for_it() {
+        assert_eq!(*hosts(&["!a", "b"]).find("c", 80), "b");
+        assert_eq!(*hosts(&["a", "!default"]).find("c", 80), "a");
+        assert_eq!(*hosts(&["!a", "!b"]).find("c", 80), "nobody");
+        assert_eq!(*hosts(&["!a", "!b"]).find("b", 80), "b");
+        assert_eq!(*hosts(&["!a"]).find("c", 80), "nobody");
+        assert_eq!(*hosts(&["!a"]).find("a:81", 80), "a");
+        assert_eq!(*hosts(&["!*.x"]).find("a.x", 80), "*.x");
+        assert_eq!(*hosts(&["!a"]).find("", 80), "nobody");
     }
 
     #[test]

@@ -90,6 +90,7 @@ impl Serve for Service {
         let (site, path_info) = generation.site(authority, connection.local.port(), head.uri.path());
         let coding = if matches!(upload, Upload::None) { None } else { refused_coding(&head.headers) };
         let refused = state.refuse(&site, &head, mistake, coding);
+        let refused = refused.or_else(|| site.filters.as_ref()?.preflight(&head));
         let request = Rc::new(site.request(head, path_info, upload, connection, id));
         let status = StatusCode::from_u16(CLIENT_CLOSED_REQUEST).unwrap_or(StatusCode::BAD_REQUEST);
         let mut in_flight = InFlight { service: self.clone(), site, request, status, bytes: 0 };
@@ -98,6 +99,14 @@ impl Serve for Service {
                 Some(response) => response,
                 None => in_flight.site.chain.answer(&in_flight.request).await,
             };
+            if let Some(filters) = &in_flight.site.filters {
+                // Who has too much to do looks for no documents.
+                let is_busy = in_flight.service.0.in_flight.get() > MOST_IN_FLIGHT;
+                if let Some(path) = filters.document(response.status()).filter(|_| !is_busy) {
+                    response = Box::pin(generation.with_document(path, &in_flight.request, response)).await;
+                }
+                filters.apply(&in_flight.request.head, &mut response);
+            }
             response.headers_mut().entry(header::SERVER).or_insert_with(|| generation.server.clone());
             in_flight.answered(&response);
             response
