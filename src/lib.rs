@@ -20,6 +20,8 @@ pub mod net;
 
 pub mod envelope;
 
+pub mod file;
+
 pub mod db;
 
 pub mod auth;

@@ -16,6 +16,7 @@ const ORDER: &[&str] = &[
     "error_log",
     "net",
     "envelope",
+    "file",
     "db",
     "auth",
     "access_log",

@@ -3,28 +3,20 @@
 use std::fs::File;
 use std::future::{Future, ready};
 use std::io;
-use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 
 use http::header::{ALLOW, LOCATION};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 
 use crate::envelope;
+use crate::file::{self, Hidden, present};
 use crate::handler::{Handler, Outcome, Visit};
 use crate::http::{Request, Response};
 
-mod body;
-mod condition;
-mod hidden;
 mod path;
-mod reply;
 
-use hidden::Hidden;
 use path::Wanted;
-
-/// What a file of SQLite's begins with.
-const SQLITE: &[u8; 16] = b"SQLite format 3\0";
 
 /// Serves the files of a folder, or one file.
 ///
@@ -89,14 +81,14 @@ impl Files {
             }
             Ok(Found::Moved(location)) => Outcome::Answer(self.moved(&location)),
             Ok(Found::File(file, path)) => {
-                let reply = reply::reply(&request.head, file, &path, &self.errors);
+                let reply = file::reply(&request.head, file, &path, &self.errors);
                 Outcome::Answer(reply.unwrap_or_else(|error| self.failed(request, &error)))
             }
             Err(error) => Outcome::Answer(self.failed(request, &error)),
         }
     }
 
-    fn find(&self, root: &PathBuf, index: &[String], request: &Request) -> io::Result<Found> {
+    fn find(&self, root: &Path, index: &[String], request: &Request) -> io::Result<Found> {
         let Some(wanted) = Wanted::new(request.path_info()) else { return Ok(Found::Absent) };
         let path = wanted.in_folder(root);
         let Some(metadata) = present(path.metadata())? else { return Ok(Found::Absent) };
@@ -117,27 +109,9 @@ impl Files {
         Ok(Found::Absent)
     }
 
-    /// Opens a file that may be shown, and whose real path lies in `root`.
-    ///
-    /// Who can swap files for links while this looks at them can write in the folder, and may publish
-    /// what he likes.
-    fn open(&self, path: PathBuf, root: Option<&PathBuf>) -> io::Result<Found> {
-        let Some(metadata) = present(path.metadata())? else { return Ok(Found::Absent) };
-        // A pipe or a device could keep the worker waiting for ever.
-        if !metadata.is_file() {
-            return Ok(Found::Absent);
-        }
-        let Some(real) = present(path.canonicalize())? else { return Ok(Found::Absent) };
-        // The folder may itself be a link, and be swapped for another at any time.
-        let is_inside = root.map_or(Ok(true), |root| root.canonicalize().map(|root| real.starts_with(root)))?;
-        if !is_inside || self.hidden.has(&path, &real, &metadata) {
-            return Ok(Found::Absent);
-        }
-        let Some(file) = present(File::open(&real))? else { return Ok(Found::Absent) };
-        // Databases that the configuration does not name are not for the public either.
-        let mut start = [0; SQLITE.len()];
-        let is_database = file.read_at(&mut start, 0)? == SQLITE.len() && start == *SQLITE;
-        Ok(if is_database { Found::Absent } else { Found::File(file, path) })
+    fn open(&self, path: PathBuf, root: Option<&Path>) -> io::Result<Found> {
+        let file = file::open(&path, root, &self.hidden)?;
+        Ok(file.map_or(Found::Absent, |file| Found::File(file, path)))
     }
 
     fn moved(&self, location: &str) -> Response {
@@ -166,15 +140,6 @@ impl Files {
 impl Handler for Files {
     fn handle<'a>(&'a self, visit: &'a Visit) -> Pin<Box<dyn Future<Output = Outcome> + 'a>> {
         Box::pin(ready(self.answer(&visit.request)))
-    }
-}
-
-/// Turns the errors that say that there is no such file into `None`.
-fn present<T>(result: io::Result<T>) -> io::Result<Option<T>> {
-    use io::ErrorKind::{InvalidFilename, InvalidInput, NotADirectory, NotFound};
-    match result {
-        Err(error) if matches!(error.kind(), NotFound | NotADirectory | InvalidFilename | InvalidInput) => Ok(None),
-        other => other.map(Some),
     }
 }
 
