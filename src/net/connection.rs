@@ -10,6 +10,7 @@ use std::task::{Context, Poll};
 use http_body::Body as _;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
+use hyper::ext::ReasonPhrase;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use tokio::net::TcpStream;
@@ -53,7 +54,11 @@ pub async fn converse<S: Serve>(stream: TcpStream, live: Rc<Live>, server: S) {
         let answering = Answering(entry.clone());
         let answer = server.serve(head, upload, peer.clone());
         async move {
-            let response = answer.await;
+            let mut response = answer.await;
+            if response.status().canonical_reason().is_none() {
+                // hyper would write `<none>`; nginx writes nothing for a status that has no name.
+                response.extensions_mut().insert(ReasonPhrase::from_static(b""));
+            }
             Ok::<http::Response<Body>, Infallible>(response.map(|body| keep(body, answering)))
         }
     });

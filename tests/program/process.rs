@@ -138,3 +138,19 @@ fn what_is_tested_changes_nothing() {
         assert_eq!(names, ["host.yaml", "migrations"]);
     }
 }
+
+#[test]
+fn a_status_has_its_own_reason_phrase() {
+    let text = "listen: 1\nhosts:\n  default:\n    paths:\n      /:\n        rhai.handler: |\n          \
+                |env| empty(env.query.int(\"s\"))\n";
+    let server = Served::configured(text);
+    for (status, phrase) in
+        [(200, "OK"), (404, "Not Found"), (418, "I'm a teapot"), (503, "Service Unavailable"), (599, "")]
+    {
+        let mut stream = server.connect();
+        write!(stream, "GET /?s={status} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").unwrap();
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).unwrap();
+        assert_eq!(reply.lines().next(), Some(format!("HTTP/1.1 {status} {phrase}").as_str()));
+    }
+}
