@@ -12,7 +12,7 @@ mod hidden;
 mod reply;
 
 pub use hidden::Hidden;
-pub use reply::reply;
+pub use reply::{content_type, reply, whole};
 
 /// What a file of SQLite's begins with.
 const SQLITE: &[u8; 16] = b"SQLite format 3\0";

@@ -3,7 +3,6 @@
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeSet, HashSet};
-use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -15,6 +14,7 @@ use crate::binding;
 use crate::config::{self, Config};
 use crate::db::Databases;
 use crate::envelope;
+use crate::file::Hidden;
 use crate::filter::Filters;
 use crate::handler::{Chain, Inherited, Workshop};
 use crate::http::{Connection, Id, Request, Upload};
@@ -73,7 +73,7 @@ impl Generation {
             databases: Rc::new(Databases::new(&config.databases, process.num_threads)),
             functions: binding::names().chain(script::names()).collect(),
             redaction: Arc::new(Redaction::gather(config.inherited().map(|it| &it.auth))),
-            hidden: config.secrets().collect::<BTreeSet<_>>().into_iter().collect(),
+            hidden: Rc::new(Hidden::new(config.secrets().collect::<BTreeSet<_>>().into_iter().collect())),
             purpose,
         };
         let mut problems = Vec::new();
@@ -153,7 +153,7 @@ struct Shared<'a> {
     databases: Rc<Databases>,
     functions: Rc<[String]>,
     redaction: Arc<Redaction>,
-    hidden: Rc<[PathBuf]>,
+    hidden: Rc<Hidden>,
     purpose: Purpose,
 }
 

@@ -15,6 +15,7 @@ use crate::auth::{self, Redaction};
 use crate::db::Databases;
 use crate::directive::{Entry, Level, Node, Problems, Repeat, Section, entries};
 use crate::envelope;
+use crate::file::Hidden;
 use crate::filter::{cors, documents, expires, headers};
 use crate::http::{Request, Response};
 use crate::script::{Engines, Env, Settings as Limits};
@@ -193,5 +194,5 @@ pub struct Workshop<'a> {
     /// `SERVER_SOFTWARE`.
     pub software: &'a str,
     /// Files that are never served.
-    pub hidden: &'a Rc<[PathBuf]>,
+    pub hidden: &'a Rc<Hidden>,
 }

@@ -75,10 +75,23 @@ const REPLIES: &str = "\
 ## Replies
 
 A handler returns `[status, headers, body]`: an integer from 200 to 999; a map, or an array of `[name, value]`, whose values may
-have several lines; a string, a blob, or an array of them. Or it returns what one of these makes, which can be read and changed
-like the triple (`let r = json(x); r[0] = 201; r`). The status 399 passes to the next handler of the path: its headers go with the
-answer, and `x-fallthru-set-NAME` sets `NAME` in the env instead. `throw` of a reply, or of `#{status: 403, message: \"…\"}`, ends the
+have several lines; a string, a blob, an array of them, what `file` gives, or `()` for nothing. The length is counted, whatever
+`content-length` says (but for HEAD without a body), and what belongs to the connection is left out. Or it returns what one of these makes, which can be read and changed
+like the triple (`let r = json(x); r[0] = 201; r`); `reply.header(name, value)` sets a header of it, `reply.cookie(name, value,
+options)` adds a cookie, and both give the reply: `json(x).header(\"cache-control\", \"no-store\").cookie(\"seen\", 1)`. The status 399 passes to the next handler of the path: its headers go with the
+answer. `x-fallthru-set-NAME`, with any status, is not sent: it sets `NAME` in the env of later handlers, and for the access log.
+`throw` of a reply, or of `#{status: 403, message: \"…\"}`, ends the
 request with it.
+
+`file` takes a path relative to the current folder, and never one with `..` in it. Where a client has a part in the path, name the
+folder: `file(env.path.name, #{root: \"uploads\"})` leads nowhere else, not by links either. What `file.dir` never shows (scripts, the
+configuration, databases, logs) is as if it were not there: 404, which `catch` sees as `#{status: 404, message}`; the log names the
+file. GET and HEAD are answered under their conditions (`If-None-Match` and the like, one `Range`); an `etag` or `last-modified`
+that is set on the reply counts in the place of the file's own. With another status than 200 the whole file is sent.
+
+A cookie's value is percent-encoded where it has to be, as `env.cookies` decodes it. What a browser would refuse is an error: a name
+that is no token, `same_site: \"none\"` or `partitioned` without `secure`, `__Host-` without `path: \"/\"`. `max_age` is in seconds (0 ends
+the cookie), `expires` is seconds since 1970 or an HTTP date. Without `path` the browser takes the folder of the request.
 
 ";
 

@@ -1,9 +1,19 @@
 //! A reply as handlers make it, and the response that it becomes.
 
-use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use std::io;
 
+use bytes::Bytes;
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+
+use crate::envelope;
 use crate::http::{Body, Response};
+
+mod content;
+mod cookie;
+
+pub use content::{Content, Shown};
+pub use cookie::{Cookie, SameSite};
 
 /// h2o's status for "not mine": the next handler of the path answers.
 pub const PASS: u16 = 399;
@@ -15,8 +25,10 @@ pub struct Reply {
     pub status: u16,
     /// Checked names and values, without those that belong to the connection.
     pub headers: HeaderMap,
-    /// All of the body.
-    pub body: Bytes,
+    /// The body.
+    pub body: Content,
+    /// The `content-length` that a handler named: it counts for HEAD alone, any other is counted.
+    length: Option<u64>,
 }
 
 impl Reply {
@@ -24,12 +36,17 @@ impl Reply {
     pub fn new(status: u16, content_type: &'static str, body: impl Into<Bytes>) -> Reply {
         let mut headers = HeaderMap::with_capacity(4);
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
-        Reply { status, headers, body: body.into() }
+        Reply { status, headers, body: body.into().into(), length: None }
+    }
+
+    /// 200 with a body alone.
+    pub fn of(body: Content) -> Reply {
+        Reply { body, ..Reply::empty(200) }
     }
 
     /// A reply without headers and body.
     pub fn empty(status: u16) -> Reply {
-        Reply { status, headers: HeaderMap::with_capacity(4), body: Bytes::new() }
+        Reply { status, headers: HeaderMap::with_capacity(4), body: Content::default(), length: None }
     }
 
     /// Adds a header line for each line of `value`, as Rack has it. Headers that are the
@@ -40,6 +57,9 @@ impl Reply {
     pub fn add_header(&mut self, name: &str, value: &str) -> Result<(), String> {
         let name = header_name(name)?;
         if is_connections_own(&name) {
+            if name == header::CONTENT_LENGTH {
+                self.length = value.trim().parse().ok();
+            }
             return Ok(());
         }
         if memchr::memchr(b'\n', value.as_bytes()).is_none() {
@@ -53,15 +73,42 @@ impl Reply {
         appended.map(|_| ()).map_err(|_| "the reply has too many headers".to_owned())
     }
 
-    /// The response. What a status must not have (RFC 9110 §6.4.1) is left out.
-    pub fn into_response(self) -> Response {
+    /// Takes all lines of a header away.
+    ///
+    /// # Errors
+    /// If the name is no token.
+    pub fn remove_header(&mut self, name: &str) -> Result<(), String> {
+        self.headers.remove(header_name(name)?);
+        Ok(())
+    }
+
+    /// The response. What a status must not have (RFC 9110 §6.4.1) is left out. `errors` is the form of what a file
+    /// answers instead of itself.
+    ///
+    /// # Errors
+    /// If the body is a file that can't be read.
+    pub fn into_response(self, head: &Parts, errors: &envelope::Settings) -> io::Result<Response> {
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let bodiless = matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
-        let body = if bodiless || self.body.is_empty() { Body::Empty } else { Body::Full(self.body) };
+        let body = match self.body {
+            Content::Bytes(bytes) if bodiless || bytes.is_empty() => Body::Empty,
+            Content::Bytes(bytes) => Body::Full(bytes),
+            Content::File(_) if bodiless => Body::Empty,
+            Content::File(file) => return file.respond(status, self.headers, head, errors),
+        };
+        let is_empty = matches!(body, Body::Empty);
         let mut response = Response::new(body);
         *response.status_mut() = status;
         *response.headers_mut() = self.headers;
-        response
+        // A script that answers HEAD by itself may know the length of what it would have sent.
+        if let Some(length) = self.length
+            && is_empty
+            && !bodiless
+            && head.method == Method::HEAD
+        {
+            response.headers_mut().insert(header::CONTENT_LENGTH, length.into());
+        }
+        Ok(response)
     }
 }
 
@@ -101,6 +148,11 @@ fn is_connections_own(name: &HeaderName) -> bool {
 mod tests {
     use super::*;
 
+    fn response(method: &str, reply: Reply) -> Response {
+        let head = http::Request::builder().method(method).body(()).unwrap().into_parts().0;
+        reply.into_response(&head, &envelope::Settings::plain()).unwrap()
+    }
+
     #[test]
     fn a_value_of_several_lines_becomes_several_headers() {
         let mut reply = Reply::empty(200);
@@ -130,8 +182,25 @@ mod tests {
 
     #[test]
     fn a_status_without_content_loses_its_body() {
-        let reply = Reply::new(204, "text/plain", "gone");
-        assert!(reply.into_response().body().is_empty());
+        for status in [204, 304] {
+            assert!(response("GET", Reply::new(status, "text/plain", "gone")).body().is_empty());
+        }
+    }
+
+    #[test]
+    fn a_length_counts_for_head_without_a_body_alone() {
+        let reply = |status, body: &'static str| {
+            let mut reply = Reply::new(status, "text/plain", body);
+            reply.add_header("Content-Length", "1234").unwrap();
+            reply
+        };
+        let length = |method, reply| {
+            response(method, reply).headers().get("content-length").map(|it| it.to_str().unwrap().to_owned())
+        };
+        assert_eq!(length("HEAD", reply(200, "")).as_deref(), Some("1234"));
+        for (method, status, body) in [("GET", 200, ""), ("GET", 200, "a"), ("HEAD", 200, "a"), ("HEAD", 204, "")] {
+            assert_eq!(length(method, reply(status, body)), None, "{method} {status} {body}");
+        }
     }
 
     #[test]

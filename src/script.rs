@@ -4,12 +4,15 @@
 mod app;
 mod builtins;
 mod context;
+mod cookie;
 mod decimal;
 mod engine;
 mod env;
 mod fault;
+mod file;
 mod json;
 mod makers;
+mod options;
 mod program;
 mod raise;
 mod reply;

@@ -5,7 +5,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use http::HeaderMap;
 use http::header::{
-    AsHeaderName, HeaderName, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, RANGE,
+    AsHeaderName, ETAG, HeaderName, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE,
+    LAST_MODIFIED, RANGE,
 };
 
 /// What names one state of a file.
@@ -47,10 +48,20 @@ impl Validators {
         Validators { etag: format!("\"{:x}-{length:x}\"", since.as_nanos()), modified: UNIX_EPOCH + seconds }
     }
 
+    /// Those that `headers` name, where they do.
+    #[must_use]
+    pub fn or_those_of(mut self, headers: &HeaderMap) -> Validators {
+        if let Some(etag) = headers.get(ETAG).and_then(|it| it.to_str().ok()) {
+            self.etag = etag.to_owned();
+        }
+        self.modified = date(headers, LAST_MODIFIED).unwrap_or(self.modified);
+        self
+    }
+
     /// Weighs the conditions in the order of RFC 9110 §13.2.2.
     pub fn judge(&self, headers: &HeaderMap) -> Verdict {
         if headers.contains_key(IF_MATCH) {
-            if !tags(headers, IF_MATCH).any(|tag| tag == "*" || tag == self.etag) {
+            if !tags(headers, IF_MATCH).any(|tag| tag == "*" || self.is_strongly(tag)) {
                 return Verdict::Failed;
             }
         } else if date(headers, IF_UNMODIFIED_SINCE).is_some_and(|date| self.modified > date) {
@@ -58,11 +69,15 @@ impl Validators {
         }
         let is_known = if headers.contains_key(IF_NONE_MATCH) {
             // Weak comparison: a proxy that compressed the file marks the tag as weak.
-            tags(headers, IF_NONE_MATCH).any(|tag| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == self.etag)
+            tags(headers, IF_NONE_MATCH).any(|tag| tag == "*" || opaque(tag) == opaque(&self.etag))
         } else {
             date(headers, IF_MODIFIED_SINCE).is_some_and(|date| self.modified <= date)
         };
         if is_known { Verdict::NotModified } else { Verdict::Send }
+    }
+
+    fn is_strongly(&self, tag: &str) -> bool {
+        tag == self.etag && !tag.starts_with("W/")
     }
 
     /// Finds the part of a file of `length` bytes that `Range` names.
@@ -73,7 +88,7 @@ impl Validators {
         let mut values = headers.get_all(RANGE).iter();
         let (Some(range), None) = (values.next(), values.next()) else { return Part::Whole };
         let is_current = headers.get(IF_RANGE).is_none_or(|value| {
-            value.as_bytes() == self.etag.as_bytes() || date(headers, IF_RANGE) == Some(self.modified)
+            value.to_str().is_ok_and(|tag| self.is_strongly(tag)) || date(headers, IF_RANGE) == Some(self.modified)
         });
         if is_current {
             range.to_str().ok().and_then(|text| parse(text, length)).unwrap_or(Part::Whole)
@@ -81,6 +96,11 @@ impl Validators {
             Part::Whole
         }
     }
+}
+
+/// A tag without its mark of weakness.
+fn opaque(tag: &str) -> &str {
+    tag.strip_prefix("W/").unwrap_or(tag)
 }
 
 fn parse(text: &str, length: u64) -> Option<Part> {
@@ -191,6 +211,17 @@ mod tests {
         assert_eq!(judge(&[("if-unmodified-since", DATE)]), Verdict::Send);
         assert_eq!(judge(&[("if-match", ETAG), ("if-unmodified-since", EARLIER)]), Verdict::Send);
         assert_eq!(judge(&[("if-match", ETAG), ("if-none-match", ETAG)]), Verdict::NotModified);
+    }
+
+    #[test]
+    fn a_weak_tag_of_the_files_own_is_good_for_not_modified_alone() {
+        let own = validators().or_those_of(&headers(&[("etag", "W/\"7\""), ("last-modified", EARLIER)]));
+        let judge = |name, value| own.judge(&headers(&[(name, value)]));
+        assert_eq!(judge("if-none-match", "\"7\""), Verdict::NotModified);
+        assert_eq!(judge("if-none-match", "W/\"7\""), Verdict::NotModified);
+        assert_eq!(judge("if-match", "W/\"7\""), Verdict::Failed);
+        assert_eq!(judge("if-modified-since", EARLIER), Verdict::NotModified);
+        assert_eq!(own.part(&headers(&[("range", "bytes=0-0"), ("if-range", "W/\"7\"")]), 10), Part::Whole);
     }
 
     #[test]

@@ -64,7 +64,7 @@ pub struct Folder(pub PathBuf);
 
 impl Plan for Folder {
     fn build<'a>(&'a self, workshop: &'a Workshop<'a>) -> Building<'a> {
-        let files = Files::dir(self.0.clone(), workshop.inherited.file.index.clone(), workshop.hidden.to_vec());
+        let files = Files::dir(self.0.clone(), workshop.inherited.file.index.clone(), workshop.hidden.clone());
         Box::pin(ready(Ok(Box::new(files.with_errors(workshop.envelope.clone())) as Box<dyn super::Handler>)))
     }
 }
@@ -75,7 +75,7 @@ pub struct Single(pub PathBuf);
 
 impl Plan for Single {
     fn build<'a>(&'a self, workshop: &'a Workshop<'a>) -> Building<'a> {
-        let files = Files::one(self.0.clone(), workshop.hidden.to_vec());
+        let files = Files::one(self.0.clone(), workshop.hidden.clone());
         Box::pin(ready(Ok(Box::new(files.with_errors(workshop.envelope.clone())) as Box<dyn super::Handler>)))
     }
 }

@@ -59,6 +59,7 @@ impl Script {
             envelope: workshop.envelope.clone(),
             auth: workshop.inherited.auth.clone(),
             software: workshop.software.into(),
+            hidden: workshop.hidden.clone(),
             databases: workshop.databases.clone(),
         };
         let load = || {

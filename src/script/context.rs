@@ -9,6 +9,7 @@ use super::json::Shapes;
 use crate::auth;
 use crate::db::Databases;
 use crate::envelope;
+use crate::file::Hidden;
 
 /// The surroundings of a script. Rhai hands it to natives as the tag of the call.
 pub struct Context {
@@ -20,6 +21,8 @@ pub struct Context {
     pub auth: auth::Settings,
     /// `SERVER_SOFTWARE`.
     pub software: ImmutableString,
+    /// Files that no reply shows.
+    pub hidden: Rc<Hidden>,
     /// The databases of the generation.
     pub databases: Rc<Databases>,
 }

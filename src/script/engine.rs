@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use rhai::{Dynamic, OptimizationLevel};
 
-use super::{builtins, decimal, env, makers, reply, routes, rows, text};
+use super::{builtins, cookie, decimal, env, file, makers, reply, routes, rows, text};
 use crate::fiber;
 
 /// Deepest nesting of expressions at the top level and in functions; with it and 64 call levels
@@ -52,6 +52,8 @@ impl Engines {
         text::register(&mut engine);
         reply::register(&mut engine);
         makers::register(&mut engine);
+        cookie::register(&mut engine);
+        file::register(&mut engine);
         routes::register(&mut engine);
         for register in &self.bindings {
             register(&mut engine);

@@ -1,4 +1,5 @@
-//! The functions that make replies: `success`, `fail`, `json`, `text`, `html`, `redirect`, `empty`.
+//! The functions that make replies: `success`, `fail`, `json`, `text`, `html`, `redirect`,
+//! `empty`; `file` and `cookie` are files of their own.
 
 use bytes::Bytes;
 use rhai::{Dynamic, INT, NativeCallContext};
@@ -54,6 +55,19 @@ pub const MAKERS: &[Maker] = &[
         signature: "redirect(url), redirect(status, url)",
         summary: "302, or another status of 300 to 399, to a URL",
         example: "redirect(303, \"/projects\") → 303 ",
+    },
+    Maker {
+        signature: "file(path), file(path, options)",
+        summary: "a file, with Range and the conditions of the request; `#{root: \"uploads\"}` is the folder that the path \
+                  stays in, `content_type` the type where the name does not say it, `download` is `true` or a name to \
+                  save it under. 404 if there is none, or none that may be shown",
+        example: "file(\"README.md\", #{download: true}) → 200 the file",
+    },
+    Maker {
+        signature: "cookie(name, value), cookie(name, value, options)",
+        summary: "a value for `set-cookie`; the options are `path domain max_age expires http_only secure same_site \
+                  partitioned`",
+        example: "[200, #{\"set-cookie\": cookie(\"theme\", \"dark\", #{path: \"/\"})}, \"saved\"] → 200 saved",
     },
     Maker {
         signature: "empty(), empty(status)",

@@ -6,7 +6,7 @@ use rhai::{Array, Blob, Dynamic, INT, ImmutableString, Map, NativeCallContext};
 
 use super::fault::{Result, raise};
 use crate::fiber;
-use crate::reply::{Reply, status};
+use crate::reply::{Content, Reply, status};
 
 /// What a triple has to be, for messages.
 const EXPECTED: &str = "expected `[status, headers, body]` or a reply such as `json(value)`";
@@ -32,8 +32,16 @@ pub(super) fn register(engine: &mut rhai::Engine) {
             },
         );
     }
-    engine.register_fn("to_string", |reply: &mut Reply| format!("[{}, …, {} bytes]", reply.status, reply.body.len()));
-    engine.register_fn("to_debug", |reply: &mut Reply| format!("[{}, …, {} bytes]", reply.status, reply.body.len()));
+    for name in ["to_string", "to_debug"] {
+        engine.register_fn(name, |reply: &mut Reply| match &reply.body {
+            Content::Bytes(bytes) => format!("[{}, …, {} bytes]", reply.status, bytes.len()),
+            Content::File(_) => format!("[{}, …, a file]", reply.status),
+        });
+    }
+    engine.register_fn("header", |call: NativeCallContext, reply: &mut Reply, name: &str, value: Dynamic| {
+        replace_header(reply, name, &value).map_err(|message| raise(&call, message))?;
+        Ok(reply.clone()) as Result<_>
+    });
     engine.register_fn("==", |a: &mut Reply, b: Reply| *a == b);
     engine.register_fn("!=", |a: &mut Reply, b: Reply| *a != b);
     engine.register_fn("==", |_: &mut Reply, (): ()| false);
@@ -72,11 +80,13 @@ pub(super) fn from_value(value: Dynamic) -> std::result::Result<Reply, String> {
     if !value.is_array() {
         return Err(format!("the script returned {}, {EXPECTED}", described(&value)));
     }
-    let [code, headers, body] = <[Dynamic; 3]>::try_from(value.cast::<Array>())
-        .map_err(|triple| format!("the script returned an array of {} values, {EXPECTED}", triple.len()))?;
+    let [code, headers, body] = <[Dynamic; 3]>::try_from(value.cast::<Array>()).map_err(|triple| {
+        let values = if triple.len() == 1 { "value" } else { "values" };
+        format!("the script returned an array of {} {values}, {EXPECTED}", triple.len())
+    })?;
     let mut reply = Reply::empty(status_of(&code)?);
     set_headers(&mut reply, headers)?;
-    reply.body = body_from(body)?;
+    set_body(&mut reply, body)?;
     Ok(reply)
 }
 
@@ -84,7 +94,11 @@ fn part(reply: &Reply, index: INT) -> Option<Dynamic> {
     match index {
         0 => Some(INT::from(reply.status).into()),
         1 => Some(headers_of(reply).into()),
-        2 => Some(Dynamic::from(text_of(&reply.body))),
+        2 => Some(match &reply.body {
+            Content::Bytes(bytes) => Dynamic::from(text_of(bytes)),
+            // As a body of another reply it is the same file.
+            Content::File(_) => Dynamic::from(Reply::of(reply.body.clone())),
+        }),
         _ => None,
     }
 }
@@ -96,7 +110,7 @@ fn change(reply: &mut Reply, index: INT, value: Dynamic) -> std::result::Result<
             reply.headers.clear();
             set_headers(reply, value)?;
         }
-        2 => reply.body = body_from(value)?,
+        2 => set_body(reply, value)?,
         _ => return Err(format!("a reply has the parts 0 to 2, found {index}")),
     }
     Ok(())
@@ -139,6 +153,14 @@ fn set_headers(reply: &mut Reply, headers: Dynamic) -> std::result::Result<(), S
     Ok(())
 }
 
+/// A header in the place of what it was; cookies are added to those that there are.
+fn replace_header(reply: &mut Reply, name: &str, value: &Dynamic) -> std::result::Result<(), String> {
+    if !name.eq_ignore_ascii_case("set-cookie") {
+        reply.remove_header(name)?;
+    }
+    set_header(reply, name, value)
+}
+
 fn set_header(reply: &mut Reply, name: &str, value: &Dynamic) -> std::result::Result<(), String> {
     if let Ok(text) = value.as_immutable_string_ref() {
         fiber::room(text.len()).map_err(|_| TOO_LARGE.to_owned())?;
@@ -154,6 +176,19 @@ fn set_header(reply: &mut Reply, name: &str, value: &Dynamic) -> std::result::Re
         return reply.add_header(name, &value.to_string());
     }
     Err(format!("the value of the header `{name}` is {}, expected a string", described(value)))
+}
+
+/// Puts a body, or a file with the headers that go with it, into a reply.
+fn set_body(reply: &mut Reply, body: Dynamic) -> std::result::Result<(), String> {
+    if let Some(file) = body.read_lock::<Reply>().filter(|it| matches!(it.body, Content::File(_))) {
+        for name in file.headers.keys().filter(|it| !reply.headers.contains_key(*it)).cloned().collect::<Vec<_>>() {
+            reply.headers.extend(file.headers.get_all(&name).iter().map(|value| (name.clone(), value.clone())));
+        }
+        reply.body = file.body.clone();
+        return Ok(());
+    }
+    reply.body = Content::Bytes(body_from(body)?);
+    Ok(())
 }
 
 fn body_from(body: Dynamic) -> std::result::Result<Bytes, String> {
@@ -213,7 +248,8 @@ pub(super) fn described(value: &Dynamic) -> String {
         "map" => "a map".to_owned(),
         "Fn" => "a function".to_owned(),
         _ if value.is::<Reply>() => "a reply".to_owned(),
-        name => format!("a value of the type `{name}`"),
+        // Without the path that the type has in Rust.
+        name => format!("a value of the type `{}`", name.rsplit("::").next().unwrap_or(name)),
     }
 }
 
@@ -234,7 +270,7 @@ mod tests {
             assert_eq!(reply.status, 201);
             assert_eq!(reply.headers.get_all("x-a").iter().collect::<Vec<_>>(), ["1", "2"]);
             assert_eq!(reply.headers["x-b"], "3");
-            assert_eq!(reply.body, "ab");
+            assert_eq!(reply.body, "ab".into());
         }
     }
 
@@ -243,7 +279,7 @@ mod tests {
         for (body, expected) in
             [("\"x\"", "x"), ("blob(2, 0x61)", "aa"), ("[]", ""), ("()", ""), ("[\"a\", blob(1, 0x62)]", "ab")]
         {
-            assert_eq!(reply(&format!("[200, #{{}}, {body}]")).unwrap().body, expected, "{body}");
+            assert_eq!(reply(&format!("[200, #{{}}, {body}]")).unwrap().body, expected.into(), "{body}");
         }
     }
 
@@ -252,7 +288,7 @@ mod tests {
         for (script, expected) in [
             ("()", "the script returned `()`, expected `[status, headers, body]` or a reply such as `json(value)`"),
             ("\"x\"", "the script returned the string \"x\", expected `[status"),
-            ("[200]", "the script returned an array of 1 values, expected `[status"),
+            ("[200]", "the script returned an array of 1 value, expected `[status"),
             ("[\"x\", #{}, []]", "the status is the string \"x\", expected an integer"),
             ("[200.5, #{}, []]", "the status is `200.5`, expected an integer"),
             ("[99, #{}, []]", "the status 99 is not within 200 to 999"),

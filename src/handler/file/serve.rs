@@ -5,8 +5,9 @@ use std::future::{Future, ready};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
+use std::rc::Rc;
 
-use http::header::{ALLOW, LOCATION};
+use http::header::{ALLOW, CONTENT_TYPE, LOCATION};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 
 use crate::envelope;
@@ -27,7 +28,7 @@ use path::Wanted;
 #[derive(Debug)]
 pub struct Files {
     source: Source,
-    hidden: Hidden,
+    hidden: Rc<Hidden>,
     errors: envelope::Settings,
 }
 
@@ -50,15 +51,15 @@ impl Files {
     ///
     /// What has the path of one of `hidden` is as if it were absent, and so are SQLite's files beside
     /// it, and scripts.
-    pub fn dir(root: PathBuf, index: Vec<String>, hidden: Vec<PathBuf>) -> Files {
+    pub fn dir(root: PathBuf, index: Vec<String>, hidden: Rc<Hidden>) -> Files {
         let source = Source::Folder { root, index };
-        Files { source, hidden: Hidden::new(hidden), errors: envelope::Settings::plain() }
+        Files { source, hidden, errors: envelope::Settings::plain() }
     }
 
     /// Serves the file `path` for whatever comes after the path of the configuration, as h2o's
     /// `file.file` does.
-    pub fn one(path: PathBuf, hidden: Vec<PathBuf>) -> Files {
-        Files { source: Source::One(path), hidden: Hidden::new(hidden), errors: envelope::Settings::plain() }
+    pub fn one(path: PathBuf, hidden: Rc<Hidden>) -> Files {
+        Files { source: Source::One(path), hidden, errors: envelope::Settings::plain() }
     }
 
     /// Errors wear `errors`, where not h2o's plain text.
@@ -81,7 +82,8 @@ impl Files {
             }
             Ok(Found::Moved(location)) => Outcome::Answer(self.moved(&location)),
             Ok(Found::File(file, path)) => {
-                let reply = file::reply(&request.head, file, &path, &self.errors);
+                let headers = HeaderMap::from_iter([(CONTENT_TYPE, file::content_type(&path))]);
+                let reply = file::reply(&request.head, file, headers, &self.errors);
                 Outcome::Answer(reply.unwrap_or_else(|error| self.failed(request, &error)))
             }
             Err(error) => Outcome::Answer(self.failed(request, &error)),

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::StatusCode;
+use http::{HeaderMap, StatusCode};
 
 use crate::auth::{self, Redaction};
 use crate::envelope;
@@ -48,8 +48,13 @@ impl Running {
         self.receive(request).await?;
         let env = visit.env.get_or_init(|| self.env(request));
         match fiber::run_named(request.id.0, self.limits, || self.script.respond(env)).await {
-            Ok(Ended::Reply(reply)) if reply.status == PASS => Ok(pass(request, reply)),
-            Ok(Ended::Reply(reply)) => Ok(Outcome::Answer(reply.into_response())),
+            Ok(Ended::Reply(mut reply)) => {
+                set_variables(request, &mut reply.headers);
+                if reply.status == PASS {
+                    return Ok(Outcome::Pass(reply.headers));
+                }
+                self.response(request, reply).map(Outcome::Answer)
+            }
             Ok(Ended::Refused(status, message)) => Ok(Outcome::Answer(self.refusal(status, message.as_deref()))),
             Ok(Ended::Stopped(stop, trace)) => {
                 self.log(request, &trace);
@@ -70,6 +75,13 @@ impl Running {
                 Err(StatusCode::INTERNAL_SERVER_ERROR)
             }
         }
+    }
+
+    fn response(&self, request: &Request, reply: Reply) -> Result<Response, StatusCode> {
+        reply.into_response(&request.head, &self.envelope).map_err(|error| {
+            self.log(request, &format!("{}: the reply's file can't be sent: {error}", self.script.source().name));
+            StatusCode::INTERNAL_SERVER_ERROR
+        })
     }
 
     fn env(&self, request: &Rc<Request>) -> Env {
@@ -124,18 +136,16 @@ impl Running {
     }
 }
 
-/// Status 399: the headers go with the next handler's answer; `x-fallthru-set-NAME` sets a
-/// variable of the environment instead.
-fn pass(request: &Request, reply: Reply) -> Outcome {
-    let mut headers = reply.headers;
-    let names: Vec<_> = headers.keys().filter(|it| it.as_str().starts_with(FALLTHRU)).cloned().collect();
-    for name in names {
-        let Some(value) = headers.remove(&name) else { continue };
+/// `x-fallthru-set-NAME` sets a variable of the environment, for the later handlers of the path and the access log,
+/// and is not sent.
+fn set_variables(request: &Request, headers: &mut HeaderMap) {
+    while let Some(name) = headers.keys().find(|it| it.as_str().starts_with(FALLTHRU)).cloned() {
         let variable = name.as_str()[FALLTHRU.len()..].to_ascii_uppercase().replace('-', "_");
+        // Of several lines the first counts, as in h2o.
+        let Some(value) = headers.remove(&name) else { return };
         let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
         request.variables.borrow_mut().push((variable, value));
     }
-    Outcome::Pass(headers)
 }
 
 const FALLTHRU: &str = "x-fallthru-set-";

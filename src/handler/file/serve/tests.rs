@@ -28,6 +28,10 @@ fn request(method: &str, script_name: &str, target: &str, headers: &[(&str, &str
     })
 }
 
+fn nothing() -> Rc<Hidden> {
+    Rc::new(Hidden::new(Vec::new()))
+}
+
 /// `None` where the next handler shall answer.
 fn ask_with(files: &Files, method: &str, target: &str, headers: &[(&str, &str)]) -> Option<Response> {
     let request = request(method, "", target, headers);
@@ -96,7 +100,7 @@ fn index() -> Vec<String> {
 
 fn dir(root: &Path) -> Files {
     let hidden = ["conf/host.yaml", "demo.db", "later.db"].map(|name| root.join(name)).to_vec();
-    Files::dir(root.to_owned(), index(), hidden)
+    Files::dir(root.to_owned(), index(), Rc::new(Hidden::new(hidden)))
 }
 
 #[test]
@@ -248,7 +252,7 @@ fn a_folder_shows_its_first_index() {
     let (_folder, root) = site();
     assert_eq!(served(&dir(&root), "/sub/").unwrap(), "index");
     assert_eq!(served(&dir(&root), "/sub/deep/").unwrap(), "second");
-    assert_eq!(served(&Files::dir(root.clone(), Vec::new(), Vec::new()), "/sub/"), None);
+    assert_eq!(served(&Files::dir(root.clone(), Vec::new(), nothing()), "/sub/"), None);
 }
 
 #[test]
@@ -262,7 +266,7 @@ fn a_folder_with_an_index_is_moved_to_its_slash() {
     assert_eq!(location("/sub"), "/sub/");
     assert_eq!(location("/sub?a=b&c"), "/sub/?a=b&c");
     assert_eq!(location("//sub/deep"), "/sub/deep/");
-    let files = Files::dir(root.join("sub"), index(), Vec::new());
+    let files = Files::dir(root.join("sub"), index(), nothing());
     let outcome = files.answer(&request("GET", "/my", "/my?q", &[]));
     let Outcome::Answer(response) = outcome else { panic!("an answer was expected") };
     assert_eq!(response.headers()["location"], "/my/?q");
@@ -346,7 +350,7 @@ fn what_is_no_file_is_absent_and_does_not_block() {
     assert!(std::process::Command::new("mkfifo").arg(root.join("pipe")).status().unwrap().success());
     assert_eq!(served(&dir(&root), "/socket"), None);
     assert_eq!(served(&dir(&root), "/pipe"), None);
-    assert_eq!(served(&Files::dir(root.join("nothing"), index(), Vec::new()), "/a.txt"), None);
+    assert_eq!(served(&Files::dir(root.join("nothing"), index(), nothing()), "/a.txt"), None);
 }
 
 #[test]
@@ -374,10 +378,10 @@ fn a_link_that_leads_nowhere_is_the_operators_mistake() {
 #[test]
 fn one_file_is_served_for_all_of_its_path() {
     let (_folder, root) = site();
-    let files = Files::one(root.join("a.txt"), Vec::new());
+    let files = Files::one(root.join("a.txt"), nothing());
     assert_eq!(served(&files, "/").unwrap(), "hello");
     assert_eq!(served(&files, "/x/../y").unwrap(), "hello");
-    assert_eq!(served(&Files::one(root.join("nothing"), Vec::new()), "/"), None);
-    assert_eq!(served(&Files::one(root.join("h.rhai"), Vec::new()), "/"), None);
-    assert_eq!(served(&Files::one(root.join("demo.db"), vec![root.join("demo.db")]), "/"), None);
+    assert_eq!(served(&Files::one(root.join("nothing"), nothing()), "/"), None);
+    assert_eq!(served(&Files::one(root.join("h.rhai"), nothing()), "/"), None);
+    assert_eq!(served(&Files::one(root.join("demo.db"), Rc::new(Hidden::new(vec![root.join("demo.db")]))), "/"), None);
 }
