@@ -5,18 +5,22 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use http::StatusCode;
-
 use crate::auth::Redaction;
 use crate::directive::{self, Directive, Level, Node, Problem, Problems, Repeat};
-use crate::http::Request;
 use crate::log_file::{self, LogFile};
 
 mod clock;
+mod escape;
+mod field;
 mod format;
+mod record;
+mod specifier;
 
 use clock::Clock;
-use format::Format;
+use escape::Escape;
+use format::{COMBINED, Format};
+pub use record::{Needs, Record, Times};
+pub use specifier::SPECIFIERS;
 
 /// A worker hands on what it has gathered when it is as long as this, in bytes.
 const FULL: usize = 64 << 10;
@@ -44,8 +48,8 @@ impl directive::Settings for Settings {
         name: "access-log",
         levels: &[Level::Global, Level::Host, Level::Path],
         repeat: Repeat::AddsUp,
-        summary: "Path of a file that gets a line for each request, in the combined format; adds to the logs of outer levels; `/dev/null` adds none.",
-        example: "access-log: access.log",
+        summary: "Path of a file that gets a line for each request, or a mapping of `path`, `format` (h2o's specifiers; the combined format by default) and `escape` (`apache` or `json`); adds to the logs of outer levels; `/dev/null` adds none.",
+        example: "access-log: {path: access.log, escape: json, format: '{\"at\": \"%{%FT%T%z}t\", \"request\": \"%r\", \"status\": %s, \"seconds\": %{duration}x, \"id\": \"%{request-id}x\"}'}",
         apply: |settings, node| {
             settings.logs.extend(read(node)?);
             Ok(())
@@ -55,15 +59,30 @@ impl directive::Settings for Settings {
 
 /// A path, or a mapping that names it.
 fn read(node: &Node) -> Result<Option<Destination>, Problems> {
+    let combined = |escape| Format::parse(COMBINED, escape).map_err(|it| problem(node, it));
     if node.kind() != directive::Kind::Mapping {
-        return Ok(destination(node)?);
+        let format = combined(Escape::Apache)?;
+        return Ok(path(node)?.map(|path| Destination { path, format: Arc::new(format) }));
     }
-    let fields = node.fields(&["path"])?;
-    let (_, path) = fields.first().ok_or_else(|| node.lacks("path"))?;
-    Ok(destination(path)?)
+    let fields = node.fields(&["path", "format", "escape"])?;
+    let field = |name: &str| fields.iter().find(|it| it.0 == name).map(|it| &it.1);
+    let mut problems = Problems::default();
+    let path = match field("path") {
+        Some(value) => problems.check(path(value)).flatten(),
+        None => {
+            problems.0.push(node.lacks("path"));
+            None
+        }
+    };
+    let escape = field("escape").and_then(|value| problems.check(escape(value))).unwrap_or_default();
+    let format = match field("format") {
+        Some(value) => problems.check(format(value, escape)),
+        None => problems.check(combined(escape)),
+    };
+    problems.or(path.zip(format).map(|(path, format)| Destination { path, format: Arc::new(format) }))
 }
 
-fn destination(node: &Node) -> Result<Option<Destination>, Problem> {
+fn path(node: &Node) -> Result<Option<PathBuf>, Problem> {
     let path = node.text_as("the path of a file")?;
     if path.starts_with('|') {
         return Err(node
@@ -74,10 +93,34 @@ fn destination(node: &Node) -> Result<Option<Destination>, Problem> {
     if path == "/dev/null" {
         return Ok(None);
     }
-    Ok(Some(Destination { path: log_file::path(node)?, format: Arc::new(Format::combined()) }))
+    log_file::path(node).map(Some)
+}
+
+fn escape(node: &Node) -> Result<Escape, Problem> {
+    const EXPECTED: &str = "`apache` or `json`";
+    match node.text_as(EXPECTED)?.to_ascii_lowercase().as_str() {
+        "apache" => Ok(Escape::Apache),
+        "json" => Ok(Escape::Json),
+        _ => Err(node.expected(EXPECTED)),
+    }
+}
+
+fn format(node: &Node, escape: Escape) -> Result<Format, Problem> {
+    let text = node.text_as("a format such as `%h \"%r\" %s`")?;
+    Format::parse(text, escape).map_err(|mistake| problem(node, mistake))
+}
+
+fn problem(node: &Node, mistake: specifier::Mistake) -> Problem {
+    let problem = node.problem(mistake.message);
+    mistake.hint.into_iter().fold(problem, Problem::hint)
 }
 
 impl Settings {
+    /// What must be noted of a request for its logs.
+    pub fn needs(&self) -> Needs {
+        self.logs.iter().fold(Needs::default(), |needs, log| needs.and(log.format.needs()))
+    }
+
     /// Opens the files, for all workers.
     ///
     /// # Errors
@@ -87,13 +130,18 @@ impl Settings {
             let file = LogFile::open(&destination.path)?;
             Ok(Log { file, format: Arc::clone(&destination.format), redaction: Arc::clone(redaction) })
         };
-        Ok(Logs(self.logs.iter().map(open).collect::<io::Result<_>>()?))
+        let logs = self.logs.iter().map(open).collect::<io::Result<_>>()?;
+        Ok(Logs { logs, needs: self.needs() })
     }
 }
 
 /// The open logs of a path.
 #[derive(Clone, Debug, Default)]
-pub struct Logs(Arc<[Log]>);
+pub struct Logs {
+    logs: Arc<[Log]>,
+    /// What must be noted of a request.
+    pub needs: Needs,
+}
 
 #[derive(Debug)]
 struct Log {
@@ -105,19 +153,8 @@ struct Log {
 impl Logs {
     /// Whether nothing is logged, so that nothing need be recorded.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.logs.is_empty()
     }
-}
-
-/// What is known of a request when it has been answered.
-#[derive(Debug)]
-pub struct Record<'a> {
-    /// The request, with what handlers set.
-    pub request: &'a Request,
-    /// Status of the reply.
-    pub status: StatusCode,
-    /// Bytes of the body that were sent.
-    pub bytes: u64,
 }
 
 /// The lines that a worker has gathered, for each file.
@@ -138,15 +175,15 @@ struct Buffer {
 impl Buffers {
     /// Adds the line of a request to all `logs`.
     pub fn write(&mut self, logs: &Logs, record: &Record<'_>) {
-        for log in logs.0.iter() {
-            let time = self.clock.now();
+        self.clock.tick();
+        for log in logs.logs.iter() {
             // A worker has few files, mostly one: nothing is faster to search than a short list.
             let index = self.files.iter().position(|buffer| buffer.file.is_same(&log.file)).unwrap_or_else(|| {
                 self.files.push(Buffer { file: log.file.clone(), lines: Vec::new() });
                 self.files.len() - 1
             });
             let buffer = &mut self.files[index];
-            log.format.write(&mut buffer.lines, record, time, &log.redaction);
+            log.format.write(&mut buffer.lines, record, &mut self.clock, &log.redaction);
             if buffer.lines.len() >= FULL {
                 buffer.file.send(std::mem::replace(&mut buffer.lines, Vec::with_capacity(FULL + LINE)));
             }
@@ -199,7 +236,7 @@ mod tests {
         Sample::default().record(|record| buffers.write(&logs, record));
         assert_eq!(buffers.files.len(), 2);
         buffers.flush_all();
-        for log in logs.0.iter() {
+        for log in logs.logs.iter() {
             assert!(log.file.flush(PATIENCE));
         }
         let lines = |name| fs::read_to_string(path(name)).unwrap().lines().count();
@@ -219,7 +256,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.log");
         let logs = logs(&apply(Settings::default(), &format!("access-log: {}", path.display())).unwrap());
-        let file = logs.0[0].file.clone();
+        let file = logs.logs[0].file.clone();
         let written = || {
             assert!(file.flush(PATIENCE));
             fs::read(&path).unwrap().len()
@@ -256,7 +293,10 @@ mod tests {
 
     #[test]
     fn a_file_that_can_not_be_opened_is_named() {
-        let destination = Destination { path: "/nowhere/a.log".into(), format: Arc::new(Format::combined()) };
+        let destination = Destination {
+            path: "/nowhere/a.log".into(),
+            format: Arc::new(Format::parse(COMBINED, Escape::Apache).unwrap()),
+        };
         let settings = Settings { logs: vec![destination] };
         let error = settings.open(&Arc::default()).unwrap_err();
         assert!(error.to_string().contains("`/nowhere/a.log`"), "{error}");

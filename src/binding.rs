@@ -98,10 +98,10 @@ mod tests {
         let limits = Settings::default();
         let functions: Rc<[String]> = names().collect();
         let head = ::http::Request::builder().uri("/?key=secret").body(()).unwrap().into_parts().0;
-        let address = "127.0.0.1:80".parse().unwrap();
+        let address: std::net::SocketAddr = "127.0.0.1:80".parse().unwrap();
         let request = Rc::new(Request {
             head,
-            connection: Rc::new(Connection { remote: address, local: address }),
+            connection: Rc::new(Connection::new(address, address, 1)),
             server_name: "default".into(),
             script_name: "".into(),
             path_info: 0,
@@ -109,6 +109,7 @@ mod tests {
             upload: RefCell::new(Upload::None),
             identity: std::cell::OnceCell::new(),
             variables: RefCell::default(),
+            journal: Default::default(),
         });
         let ended = tokio::runtime::LocalRuntime::new().unwrap().block_on(async {
             let load = || Script::load(&engines, source, &limits, context, functions);

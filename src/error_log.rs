@@ -42,6 +42,33 @@ impl directive::Settings for Settings {
     }];
 }
 
+/// Whether what goes wrong with a request is in the error log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequestErrors {
+    /// Otherwise it is only where an access log has `%{error}x`.
+    pub emit: bool,
+}
+
+impl Default for RequestErrors {
+    fn default() -> RequestErrors {
+        RequestErrors { emit: true }
+    }
+}
+
+impl directive::Settings for RequestErrors {
+    const DIRECTIVES: &'static [Directive<RequestErrors>] = &[Directive {
+        name: "error-log.emit-request-errors",
+        levels: &[Level::Global, Level::Host, Level::Path],
+        repeat: Repeat::Once,
+        summary: "Whether the errors of requests (what scripts fail with, what they write to `rack.errors`) are in the error log; with `OFF` they are only where an access log has `%{error}x`. What scripts log by `print` and `log::` is there all the same. Default: `ON`.",
+        example: "error-log.emit-request-errors: OFF",
+        apply: |settings, node| {
+            settings.emit = node.on_off()?;
+            Ok(())
+        },
+    }];
+}
+
 /// Keeps the error log going; what is still to be written when it is dropped is waited for.
 #[derive(Debug)]
 pub struct Guard(LogFile);

@@ -17,7 +17,7 @@ use crate::envelope;
 use crate::file::Hidden;
 use crate::filter::Filters;
 use crate::handler::{Chain, Inherited, Workshop};
-use crate::http::{Connection, Id, Request, Upload};
+use crate::http::{Connection, Emit, Id, Journal, Request, Upload};
 use crate::router::{HostName, Hosts, Paths, Target};
 use crate::script::{self, Engines};
 
@@ -30,6 +30,7 @@ pub struct Generation {
     hosts: Hosts<Host>,
     /// Where all hosts are strict, what is for none of them.
     nowhere: Host,
+    watches_first_bytes: bool,
 }
 
 struct Host {
@@ -50,6 +51,7 @@ pub struct Site {
     server_name: Rc<str>,
     script_name: Rc<str>,
     variables: Vec<(String, String)>,
+    emit: Emit,
 }
 
 /// What a generation is built for.
@@ -102,12 +104,18 @@ impl Generation {
             .map_err(|_| vec![format!("`server-name` is {:?}, which is no header value", process.server_name)])?;
         let nowhere = nowhere.map_err(|problem| problems.push(problem));
         if let (Ok(nowhere), true) = (nowhere, problems.is_empty()) {
-            return Ok(Generation { server, hosts: Hosts::new(hosts), nowhere });
+            let watches_first_bytes = config.inherited().any(|it| it.access_log.needs().first_byte);
+            return Ok(Generation { server, hosts: Hosts::new(hosts), nowhere, watches_first_bytes });
         }
         // What several paths share is no good once.
         let mut seen = HashSet::new();
         problems.retain(|it| seen.insert(it.clone()));
         Err(problems)
+    }
+
+    /// Whether a log writes when the first byte of a request came.
+    pub fn watches_first_bytes(&self) -> bool {
+        self.watches_first_bytes
     }
 
     /// What serves a path of a host, and where `PATH_INFO` begins in the path.
@@ -143,7 +151,18 @@ impl Site {
             upload: RefCell::new(upload),
             identity: OnceCell::new(),
             variables: RefCell::new(self.variables.clone()),
+            journal: Journal::new(self.emit),
         }
+    }
+}
+
+/// Where the errors of a path's requests go.
+fn emit(inherited: &Inherited, logs: &Logs) -> Emit {
+    match (inherited.request_errors.emit, logs.needs.errors) {
+        (true, false) => Emit::Log,
+        (true, true) => Emit::Both,
+        (false, true) => Emit::Access,
+        (false, false) => Emit::Nowhere,
     }
 }
 
@@ -194,6 +213,7 @@ impl Shared<'_> {
             script_name: path.key.trim_end_matches('/').into(),
             chain,
             envelope,
+            emit: emit(inherited, &logs),
             logs,
             filters: filters(inherited),
             variables: inherited.variables.effective(),
@@ -202,13 +222,14 @@ impl Shared<'_> {
 
     /// What answers at no path of a host.
     fn nowhere(&self, server_name: Rc<str>, inherited: &Inherited) -> Result<Rc<Site>, String> {
-        let envelope = envelope::Settings::plain();
+        let (envelope, logs) = (envelope::Settings::plain(), self.logs(inherited)?);
         Ok(Rc::new(Site {
             server_name,
             script_name: "".into(),
             chain: Chain::new(Vec::new(), envelope.clone()),
             envelope,
-            logs: self.logs(inherited)?,
+            emit: emit(inherited, &logs),
+            logs,
             filters: filters(inherited),
             variables: inherited.variables.effective(),
         }))

@@ -15,6 +15,7 @@ use crate::auth::{self, Redaction};
 use crate::db::Databases;
 use crate::directive::{Entry, Level, Node, Problems, Repeat, Section, entries};
 use crate::envelope;
+use crate::error_log;
 use crate::file::Hidden;
 use crate::filter::{cors, documents, expires, headers};
 use crate::http::{Request, Response};
@@ -70,6 +71,8 @@ pub struct Inherited {
     pub envelope: envelope::Settings,
     /// Where requests are logged.
     pub access_log: access_log::Settings,
+    /// Whether what goes wrong with requests is in the error log.
+    pub request_errors: error_log::RequestErrors,
     /// How files are served.
     pub file: file::Settings,
     /// Variables of the env.
@@ -86,12 +89,13 @@ pub struct Inherited {
 
 impl Inherited {
     /// Each feature's settings, for directives to be applied to.
-    pub fn sections(&mut self) -> [&mut dyn Section; 10] {
+    pub fn sections(&mut self) -> [&mut dyn Section; 11] {
         [
             &mut self.script,
             &mut self.auth,
             &mut self.envelope,
             &mut self.access_log,
+            &mut self.request_errors,
             &mut self.file,
             &mut self.variables,
             &mut self.documents,
@@ -117,6 +121,7 @@ impl Inherited {
             entries::<auth::Settings>(),
             entries::<envelope::Settings>(),
             entries::<access_log::Settings>(),
+            entries::<error_log::RequestErrors>(),
             entries::<file::Settings>(),
             entries::<variables::Settings>(),
             entries::<documents::Settings>(),

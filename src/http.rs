@@ -5,7 +5,6 @@ use std::any::Any;
 use std::cell::{OnceCell, RefCell};
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -13,8 +12,12 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 
+mod connection;
+mod journal;
 mod upload;
 
+pub use connection::{Connection, Endpoint};
+pub use journal::{Emit, Journal};
 pub use upload::{Arrived, Refused, Upload};
 
 /// What a handler answers.
@@ -96,15 +99,6 @@ impl http_body::Body for Body {
     }
 }
 
-/// The two ends of a connection.
-#[derive(Clone, Debug)]
-pub struct Connection {
-    /// The client's address.
-    pub remote: SocketAddr,
-    /// The address that the client connected to.
-    pub local: SocketAddr,
-}
-
 /// A request on its way through the handlers of the path that was found for it.
 #[derive(Debug)]
 pub struct Request {
@@ -126,12 +120,19 @@ pub struct Request {
     pub identity: OnceCell<Rc<dyn Any>>,
     /// What earlier handlers set in the environment: upper-case names and their values.
     pub variables: RefCell<Vec<(String, String)>>,
+    /// What logs are told of it while it is answered.
+    pub journal: Journal,
 }
 
 impl Request {
     /// `PATH_INFO`: what is left of the raw path after the configuration's; `""` or begins with `/`.
     pub fn path_info(&self) -> &str {
         self.head.uri.path().get(self.path_info..).unwrap_or("")
+    }
+
+    /// Says in the logs what went wrong with the request; whoever says it keeps secrets out of it.
+    pub fn report(&self, message: &str) {
+        self.journal.report(self.id, message);
     }
 
     /// `QUERY_STRING`: without its `?`, undecoded; `""` if there is none.

@@ -8,4 +8,4 @@ mod socket;
 
 pub use connection::{Serve, converse};
 pub use listener::{Inbox, Outboxes, accept, bind, outboxes};
-pub use live::{Live, Patience};
+pub use live::{Clock, Live, Patience};

@@ -4,6 +4,7 @@ mod definitions;
 
 use std::fmt::Write;
 
+use crate::access_log::SPECIFIERS;
 use crate::binding::BINDINGS;
 use crate::config;
 use crate::directive::{Entry, Level, Repeat};
@@ -30,6 +31,22 @@ script (`$${` is a plain `${`).
 Every answer of a path, whoever made it, errors and 404 too, is finished in this order: `error-doc`, `expires`, `header.*`
 (outer levels first), `cors`. Only what is no HTTP request at all is refused without any of them.
 
+";
+
+const LOGS: &str = "\
+## Fields of an access log
+
+`access-log: {path: access.log, format: '%h %s', escape: json}` takes h2o's specifiers. A format for h2o means the same, except that an
+unknown one is a mistake; those for what is not here (`%{ssl.…}x`, `%{http2.…}x`, `%{http3.…}x`, `%{proxy.…}x`, `%{cc.name}x`,
+`%{delivery-rate}x`, `%{extensible-priorities}x`, `%{response-header-…}x`) are absent. What is absent is `-`; with `escape: json` it is
+`null`, also in place of a whole text (`\"%u\"`). `<` and `>` after the `%` are passed over: there is one reply. What a client sent is
+written with `\\xNN` for control characters, quotes and what is not ASCII; with `escape: json` as JSON has it. No field shows the value
+of `Authorization`, `Proxy-Authorization` or `X-API-Key`, of a cookie, of a name and password before a host in a URL, or of a parameter or
+header that an `auth.api-key` names: `***` stands there. The line is written when the reply's body was handed on, as a whole or to
+its last part; a request whose client went away before has the status 499.
+
+| specifier | what it is |
+|---|---|
 ";
 
 const ENV: &str = "\
@@ -132,6 +149,11 @@ pub fn text() -> String {
     for entry in config::entries() {
         directive(&mut out, &entry);
     }
+    out.push_str(LOGS);
+    for (specifiers, summary) in SPECIFIERS {
+        let _ = writeln!(out, "| `{}` | {summary} |", specifiers.replace(' ', "` `"));
+    }
+    out.push('\n');
     out.push_str(ENV);
     keys(&mut out, KeyKind::Rack);
     out.push_str(BESIDE);

@@ -1,5 +1,6 @@
 //! The workers: threads that share nothing while they serve, started together and ended together.
 
+mod in_flight;
 mod service;
 mod worker;
 

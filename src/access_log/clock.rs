@@ -1,26 +1,61 @@
-//! The time as access logs write it, formatted once a second.
+//! The time as access logs write it: taken once for a line, formatted once a second.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use jiff::ZonedDateTime;
 
-/// Knows the last second that was asked for.
+/// `[02/Jan/2006:15:04:05 -0700]`, for `%t`.
+pub const APACHE: &str = "[%d/%b/%Y:%H:%M:%S %z]";
+
+/// Knows the time of the line that is being written, and how its second was formatted.
 #[derive(Debug, Default)]
 pub struct Clock {
-    second: Option<u64>,
-    text: String,
+    /// Since 1970.
+    now: Duration,
+    /// The formats that the current second was asked for in.
+    texts: Vec<(String, String)>,
 }
 
 impl Clock {
-    /// `[02/Jan/2006:15:04:05 -0700]`, in the local zone.
-    pub fn now(&mut self) -> &str {
-        let second = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        if self.second != Some(second) {
-            self.second = Some(second);
-            self.text = ZonedDateTime::now().strftime("[%d/%b/%Y:%H:%M:%S %z]").to_string();
+    /// Looks at the time.
+    pub fn tick(&mut self) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        if now.as_secs() != self.now.as_secs() {
+            self.texts.clear();
         }
-        &self.text
+        self.now = now;
     }
+
+    /// The time since 1970.
+    pub fn since_epoch(&self) -> Duration {
+        self.now
+    }
+
+    /// The time in the local zone, in a format of `strftime` that [`check`] let through.
+    pub fn formatted(&mut self, format: &str) -> &str {
+        // There are one or two formats: nothing is faster to search than a short list.
+        let index = self.texts.iter().position(|(known, _)| known == format).unwrap_or_else(|| {
+            let text = jiff::fmt::strtime::format(format, &ZonedDateTime::now()).unwrap_or_default();
+            self.texts.push((format.to_owned(), text));
+            self.texts.len() - 1
+        });
+        &self.texts[index].1
+    }
+}
+
+/// Whether `format` is one of `strftime`.
+///
+/// # Errors
+/// Says what it is not.
+pub fn check(format: &str) -> Result<(), String> {
+    let text = |time: &ZonedDateTime| jiff::fmt::strtime::format(format, time).map_err(|error| error.to_string());
+    let whole = ZonedDateTime::UNIX_EPOCH;
+    let later = &whole + jiff::SignedDuration::from_nanos(123_456_789);
+    // It is kept for a second.
+    if text(&whole)? != text(&later)? {
+        return Err("it has fractions of seconds, for which there are `%{msec_frac}t` and `%{usec_frac}t`".to_owned());
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -31,19 +66,27 @@ mod tests {
     fn the_time_is_written_as_apache_does() {
         let form = regex::Regex::new(r"^\[\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4}\]$").unwrap();
         let mut clock = Clock::default();
-        assert!(form.is_match(clock.now()), "{}", clock.now());
+        clock.tick();
+        assert!(form.is_match(clock.formatted(APACHE)), "{}", clock.formatted(APACHE));
+        assert_eq!(clock.formatted("%Y").len(), 4);
+        assert_eq!(clock.texts.len(), 2);
     }
 
     #[test]
     fn a_new_second_is_formatted_anew() {
-        let mut clock = Clock { second: Some(1), text: String::from("old") };
-        assert_ne!(clock.now(), "old");
-        // Formatting twice within a second would be seen here, unless the second ends just now.
-        let kept = (0..3).any(|_| {
-            clock.now();
-            clock.text.push('!');
-            clock.now().ends_with('!')
-        });
-        assert!(kept);
+        let old = vec![(APACHE.to_owned(), String::from("old"))];
+        let mut clock = Clock { now: Duration::from_secs(1), texts: old };
+        assert_eq!(clock.formatted(APACHE), "old");
+        clock.tick();
+        assert_ne!(clock.formatted(APACHE), "old");
+    }
+
+    #[test]
+    fn a_format_is_checked() {
+        for good in [APACHE, "%Y-%m-%dT%T%z", "%s", "%%", "plain"] {
+            assert_eq!(check(good), Ok(()), "{good}");
+        }
+        assert!(check("%").is_err() && check("%!").is_err());
+        assert!(check("%H:%M:%S%.f").unwrap_err().contains("%{msec_frac}t"));
     }
 }

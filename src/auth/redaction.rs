@@ -2,13 +2,16 @@
 
 use std::borrow::Cow;
 
-use http::header::{AUTHORIZATION, HeaderName};
+use http::header::{AUTHORIZATION, HeaderName, PROXY_AUTHORIZATION};
 use http::request::Parts;
 
 use super::{Presented, Settings, decode, is_named};
 
 /// What stands in a log in place of a key.
 const HIDDEN: &[u8] = b"***";
+
+/// Headers that are there to carry keys and passwords.
+const SECRET: [HeaderName; 3] = [AUTHORIZATION, PROXY_AUTHORIZATION, HeaderName::from_static("x-api-key")];
 
 /// A shorter key is no secret, and hiding it would garble the log.
 const LEAST_KEY: usize = 8;
@@ -39,47 +42,72 @@ impl Redaction {
         redaction
     }
 
-    /// Whether the values of the header `name` are hidden.
+    /// Whether the values of the header `name` are hidden: those that a configuration names, and
+    /// those that carry keys and passwords wherever they stand.
     pub fn hides(&self, name: &HeaderName) -> bool {
-        self.headers.contains(name)
+        SECRET.contains(name) || self.headers.contains(name)
     }
 
-    /// Gives `target`, a request's or a Referer, piece by piece with keys replaced by `***`; without
-    /// any allocation, unless a parameter's name is encoded.
+    /// Gives `target`, a request's, a Referer or another text that may be a URL, piece by piece with
+    /// keys and passwords replaced by `***`; without any allocation, unless a parameter's name is
+    /// encoded or a password stands before a host.
     pub fn pieces(&self, target: &[u8], mut piece: impl FnMut(&[u8])) {
-        let mut rest = target;
-        if !self.parameters.is_empty()
-            && let Some(query) = memchr::memchr(b'?', target)
-        {
-            let mut start = query + 1;
-            let mut done = 0;
-            while start < target.len() {
-                let end = memchr::memchr(b'&', &target[start..]).map_or(target.len(), |length| start + length);
-                if let Some(equals) = memchr::memchr(b'=', &target[start..end])
-                    && self.parameters.iter().any(|name| is_named(&target[start..start + equals], name))
-                {
-                    piece(&target[done..=start + equals]);
-                    piece(HIDDEN);
-                    done = end;
-                }
-                start = end + 1;
+        let target = without_passwords(target);
+        let query = memchr::memchr(b'?', &target).map_or(target.len(), |at| at + 1);
+        piece(&target[..query]);
+        self.query_pieces(&target[query..], piece);
+    }
+
+    /// Gives a query, without its `?`, as [`Redaction::pieces`] does.
+    pub fn query_pieces(&self, query: &[u8], mut piece: impl FnMut(&[u8])) {
+        let (mut start, mut done) = (0, 0);
+        while !self.parameters.is_empty() && start < query.len() {
+            let end = memchr::memchr(b'&', &query[start..]).map_or(query.len(), |length| start + length);
+            if let Some(equals) = memchr::memchr(b'=', &query[start..end])
+                && self.parameters.iter().any(|name| is_named(&query[start..start + equals], name))
+            {
+                piece(&query[done..=start + equals]);
+                piece(HIDDEN);
+                done = end;
             }
-            rest = &target[done..];
+            start = end + 1;
         }
-        piece(rest);
+        if done < query.len() {
+            piece(&query[done..]);
+        }
     }
 
     /// Gives `target` with keys replaced by `***`: itself, where there are none.
     pub fn redacted<'a>(&self, target: &'a str) -> Cow<'a, str> {
-        let mut count = 0;
-        self.pieces(target.as_bytes(), |_| count += 1);
-        if count == 1 {
-            return Cow::Borrowed(target);
-        }
         let mut hidden = Vec::with_capacity(target.len());
         self.pieces(target.as_bytes(), |piece| hidden.extend_from_slice(piece));
+        if hidden == target.as_bytes() {
+            return Cow::Borrowed(target);
+        }
         Cow::Owned(String::from_utf8_lossy(&hidden).into_owned())
     }
+}
+
+/// Takes the names and passwords out of URLs: `scheme://name:password@host`.
+fn without_passwords(text: &[u8]) -> Cow<'_, [u8]> {
+    if memchr::memchr(b'@', text).is_none() {
+        return Cow::Borrowed(text);
+    }
+    let mut hidden = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(scheme) = memchr::memmem::find(rest, b"://") {
+        let (before, after) = rest.split_at(scheme + 3);
+        hidden.extend_from_slice(before);
+        let ends = |byte: &u8| b"/?#&\"'` \n".contains(byte);
+        let authority = &after[..after.iter().position(ends).unwrap_or(after.len())];
+        let host = memchr::memrchr(b'@', authority).unwrap_or(0);
+        if host > 0 {
+            hidden.extend_from_slice(HIDDEN);
+        }
+        rest = &after[host..];
+    }
+    hidden.extend_from_slice(rest);
+    Cow::Owned(hidden)
 }
 
 impl Settings {
@@ -137,6 +165,21 @@ mod tests {
     }
 
     #[test]
+    fn passwords_before_a_host_are_hidden() {
+        let redaction = Redaction::default();
+        for (text, expected) in [
+            ("http://name:secret@host/p?a=b", "http://***@host/p?a=b"),
+            ("http://secret@host", "http://***@host"),
+            ("/go?to=http://a:b@c/&or=postgres://d:e@f", "/go?to=http://***@c/&or=postgres://***@f"),
+            ("http://a:b@c@host/", "http://***@host/"),
+            ("http://host/@me?to=a@b", "http://host/@me?to=a@b"),
+            ("a@b http://host", "a@b http://host"),
+        ] {
+            assert_eq!(redaction.redacted(text), expected, "{text}");
+        }
+    }
+
+    #[test]
     fn a_target_without_a_key_is_left_as_it_is() {
         assert!(matches!(redaction().redacted("/p?a=b&c"), Cow::Borrowed("/p?a=b&c")));
         assert!(matches!(Redaction::default().redacted("/p?key=open"), Cow::Borrowed("/p?key=open")));
@@ -148,6 +191,8 @@ mod tests {
         assert!(redaction.hides(&AUTHORIZATION));
         assert!(redaction.hides(&HeaderName::from_static("x-api-key")));
         assert!(!redaction.hides(&http::header::REFERER));
+        let redaction = Redaction::default();
+        assert!(redaction.hides(&AUTHORIZATION) && redaction.hides(&HeaderName::from_static("x-api-key")));
     }
 
     #[test]

@@ -90,7 +90,7 @@ impl Guard {
 
     fn refuse(&self, request: &Request, denied: &Denied<db::Error>, envelope: &envelope::Settings) -> Response {
         let Denied::Failed(error) = denied else { return self.auth.deny(denied, envelope) };
-        tracing::error!(request = %request.id, "an API key can't be looked up: {error}");
+        request.report(&format!("an API key can't be looked up: {error}"));
         let late = matches!(error.kind, db::Kind::Busy | db::Kind::Timeout | db::Kind::Stopped(Stop::Time));
         let status = if late { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::INTERNAL_SERVER_ERROR };
         envelope.error_response(status, None)

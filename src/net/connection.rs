@@ -5,6 +5,7 @@ use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
 use http_body::Body as _;
@@ -24,6 +25,9 @@ const HEAD_BYTES: usize = 64 << 10;
 /// As h2o's.
 const HEADERS: usize = 100;
 
+/// Numbers the connections of all workers; counted once for each, it is nothing that they fight for.
+static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+
 /// Answers requests.
 pub trait Serve: Clone + 'static {
     /// Answers one request. It is dropped if the client goes away.
@@ -38,9 +42,7 @@ pub trait Serve: Clone + 'static {
 /// Serves the requests of a connection until it ends.
 pub async fn converse<S: Serve>(stream: TcpStream, live: Rc<Live>, server: S) {
     let (Ok(remote), Ok(local)) = (stream.peer_addr(), stream.local_addr()) else { return };
-    let canonical =
-        |address: std::net::SocketAddr| std::net::SocketAddr::new(address.ip().to_canonical(), address.port());
-    let connection = Rc::new(Connection { remote: canonical(remote), local: canonical(local) });
+    let connection = Rc::new(Connection::new(remote, local, NEXT_ID.fetch_add(1, Ordering::Relaxed)));
     // Latency matters more than the number of packets; where it can't be set it does no harm.
     let _ = stream.set_nodelay(true);
     let guard = Guard { entry: live.enter(), live };
@@ -51,6 +53,7 @@ pub async fn converse<S: Serve>(stream: TcpStream, live: Rc<Live>, server: S) {
         let upload =
             if body.is_end_stream() { Upload::None } else { Upload::Coming(Box::pin(body.map_err(io::Error::other))) };
         entry.begin();
+        peer.began.set(entry.first_byte());
         let answering = Answering(entry.clone());
         let answer = server.serve(head, upload, peer.clone());
         async move {
@@ -144,8 +147,8 @@ impl Drop for Guard {
 fn report(error: &hyper::Error, connection: &Connection) {
     let source = std::error::Error::source(error).map(|it| format!(": {it}")).unwrap_or_default();
     if error.is_parse() || error.is_parse_too_large() {
-        tracing::info!(client = %connection.remote.ip(), "a request was refused: {error}{source}");
+        tracing::info!(client = %connection.remote, "a request was refused: {error}{source}");
     } else {
-        tracing::debug!(client = %connection.remote.ip(), "a connection broke: {error}{source}");
+        tracing::debug!(client = %connection.remote, "a connection broke: {error}{source}");
     }
 }

@@ -7,7 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::task::Waker;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
@@ -33,7 +33,17 @@ pub struct Live {
     next: Cell<u64>,
     seconds: Rc<Cell<u32>>,
     patience: Patience,
+    clock: Clock,
     emptied: Notify,
+}
+
+/// Whether it is noted when the first byte of a request comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    /// Nobody wants to know.
+    Unwatched,
+    /// Logs write it.
+    Watched,
 }
 
 /// What is known of one connection.
@@ -42,6 +52,8 @@ pub(super) struct Entry {
     seconds: Rc<Cell<u32>>,
     moved: Cell<u32>,
     head_since: Cell<Option<u32>>,
+    clock: Clock,
+    first_byte: Cell<Option<Instant>>,
     state: Cell<State>,
     fate: Cell<Fate>,
     /// Whether the client has to take bytes before more can be written.
@@ -69,13 +81,14 @@ pub(super) enum Fate {
 
 impl Live {
     /// No connections yet.
-    pub fn new(patience: Patience) -> Rc<Live> {
+    pub fn new(patience: Patience, clock: Clock) -> Rc<Live> {
         Rc::new(Live {
             entries: RefCell::default(),
             fate: Cell::new(Fate::Serve),
             next: Cell::new(0),
             seconds: Rc::default(),
             patience,
+            clock,
             emptied: Notify::new(),
         })
     }
@@ -138,6 +151,8 @@ impl Live {
             seconds: self.seconds.clone(),
             moved: Cell::new(self.seconds.get()),
             head_since: Cell::new(None),
+            clock: self.clock,
+            first_byte: Cell::new(None),
             state: Cell::new(State::Idle),
             fate: Cell::new(self.fate.get()),
             is_blocked: Cell::new(false),
@@ -160,7 +175,16 @@ impl Entry {
         self.moved.set(self.seconds.get());
         if self.state.get() == State::Idle && self.head_since.get().is_none() {
             self.head_since.set(Some(self.seconds.get()));
+            if self.clock == Clock::Watched {
+                self.first_byte.set(Some(Instant::now()));
+            }
         }
+    }
+
+    /// When the first byte of the request came that begins now, where that is noted and it did not
+    /// come together with the one before.
+    pub(super) fn first_byte(&self) -> Option<Instant> {
+        self.first_byte.take()
     }
 
     /// Bytes were written. A head that came meanwhile could not be looked at before.

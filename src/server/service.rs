@@ -4,16 +4,20 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header};
+use http::{HeaderMap, HeaderValue, StatusCode, Version, header};
 
-use crate::access_log::{Buffers, Record};
+use super::in_flight::InFlight;
+use crate::access_log::{Buffers, Logs, Record};
 use crate::generation::{Generation, Site};
-use crate::http::{Connection, Id, Request, Response, Upload};
+use crate::http::{Connection, Id, Response, Upload};
 use crate::net::Serve;
 use crate::script::check_target;
 
 /// Requests that a worker answers at a time; more get 503.
 const MOST_IN_FLIGHT: usize = 10_000;
+
+/// The port that is meant where there is none, as on a unix socket.
+const HTTP: u16 = 80;
 
 /// What serves the connections of a worker. Clones are the same.
 #[derive(Clone)]
@@ -41,36 +45,13 @@ impl Service {
     pub(super) fn write_logs(&self) {
         self.0.logged.borrow_mut().flush_all();
     }
-}
 
-/// A request in flight: counted as long as it lives, and logged when it ends in one way or another.
-struct InFlight {
-    service: Service,
-    site: Rc<Site>,
-    request: Rc<Request>,
-    status: StatusCode,
-    bytes: u64,
-}
-
-/// nginx's status for a client that went away before its answer; it is in logs only.
-const CLIENT_CLOSED_REQUEST: u16 = 499;
-
-impl InFlight {
-    fn answered(&mut self, response: &Response) {
-        self.status = response.status();
-        let head_only = self.request.head.method == Method::HEAD;
-        // Of a stream whose length nobody knows the log says nothing.
-        self.bytes = if head_only { 0 } else { response.body().len().unwrap_or(0) };
-    }
-}
-
-impl Drop for InFlight {
-    fn drop(&mut self) {
-        let state = &self.service.0;
+    /// A request has ended, in one way or another.
+    pub(super) fn ended(&self, logs: &Logs, record: &Record<'_>) {
+        let state = &self.0;
         state.in_flight.set(state.in_flight.get() - 1);
-        if !self.site.logs.is_empty() {
-            let record = Record { request: &self.request, status: self.status, bytes: self.bytes };
-            state.logged.borrow_mut().write(&self.site.logs, &record);
+        if !logs.is_empty() {
+            state.logged.borrow_mut().write(logs, record);
         }
     }
 }
@@ -81,19 +62,19 @@ impl Serve for Service {
     fn serve(&self, head: Parts, upload: Upload, connection: Rc<Connection>) -> impl Future<Output = Response> + use<> {
         let state = &*self.0;
         state.in_flight.set(state.in_flight.get() + 1);
+        connection.requests.set(connection.requests.get() + 1);
         let id = Id(state.next_id.replace(state.next_id.get().wrapping_add(1)));
         let generation = state.generation.borrow().clone();
         let (authority, mistake) = match authority(&head) {
             Ok(authority) => (authority, None),
             Err(message) => ("", Some(message.to_owned())),
         };
-        let (site, path_info) = generation.site(authority, connection.local.port(), head.uri.path());
+        let (site, path_info) = generation.site(authority, connection.local.port().unwrap_or(HTTP), head.uri.path());
         let coding = if matches!(upload, Upload::None) { None } else { refused_coding(&head.headers) };
         let refused = state.refuse(&site, &head, mistake, coding);
         let refused = refused.or_else(|| site.filters.as_ref()?.preflight(&head));
         let request = Rc::new(site.request(head, path_info, upload, connection, id));
-        let status = StatusCode::from_u16(CLIENT_CLOSED_REQUEST).unwrap_or(StatusCode::BAD_REQUEST);
-        let mut in_flight = InFlight { service: self.clone(), site, request, status, bytes: 0 };
+        let mut in_flight = InFlight::new(self.clone(), site, request);
         async move {
             let mut response = match refused {
                 Some(response) => response,
@@ -109,7 +90,7 @@ impl Serve for Service {
             }
             response.headers_mut().entry(header::SERVER).or_insert_with(|| generation.server.clone());
             in_flight.answered(&response);
-            response
+            in_flight.until_sent(response)
         }
     }
 }

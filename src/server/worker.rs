@@ -13,7 +13,7 @@ use super::service::Service;
 use crate::binding;
 use crate::config::Config;
 use crate::generation::{Generation, Purpose};
-use crate::net::{self, Inbox, Live, Outboxes, Patience};
+use crate::net::{self, Clock, Inbox, Live, Outboxes, Patience};
 use crate::script::Engines;
 
 /// All that a worker starts with.
@@ -51,6 +51,7 @@ impl Task {
                 return;
             }
         };
+        let clock = if generation.watches_first_bytes() { Clock::Watched } else { Clock::Unwatched };
         let service = Service::new(generation, RandomState::new().hash_one(self.index));
         if self.built.send(Ok(())).is_err() {
             return;
@@ -65,7 +66,7 @@ impl Task {
             // The server was dropped.
             _ = self.stop.wait_for(|stop| *stop) => return,
         }
-        let live = Live::new(Patience::default());
+        let live = Live::new(Patience::default(), clock);
         tokio::task::spawn_local({
             let live = live.clone();
             async move { live.sweep().await }

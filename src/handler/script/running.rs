@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http::{HeaderMap, StatusCode};
 
@@ -104,6 +104,7 @@ impl Running {
         let mut upload = request.upload.take();
         let arrived = upload.arrive(self.body_limit, PATIENCE).await;
         request.upload.replace(upload);
+        request.journal.received.set(Some(Instant::now()));
         arrived.map_err(|refused| match refused {
             Refused::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Refused::TooSlow => StatusCode::REQUEST_TIMEOUT,
@@ -112,7 +113,7 @@ impl Running {
                 StatusCode::BAD_REQUEST
             }
             Refused::NoRoom(error) => {
-                tracing::error!(request = %request.id, "a body can't be kept: {error}");
+                request.report(&format!("a body can't be kept: {error}"));
                 StatusCode::INTERNAL_SERVER_ERROR
             }
         })
@@ -132,7 +133,7 @@ impl Running {
         let trace = self.auth.masked(&request.head, trace.to_string());
         let target = request.head.uri.to_string();
         let target = self.redaction.redacted(&target);
-        tracing::error!("{trace}\n  request: {} {target} ({})", request.head.method, request.id);
+        request.report(&format!("{trace}\n  request: {} {target} ({})", request.head.method, request.id));
     }
 }
 

@@ -1,21 +1,23 @@
 //! `rack.errors`: what a script writes goes to the error log with the request's number.
 
+use std::rc::Rc;
+
 use rhai::{Array, Dynamic, Engine, EvalAltResult, ImmutableString, NativeCallContext};
 
-use crate::http::Id;
+use crate::http::Request;
 
 /// Where a script of this request writes its errors.
 #[derive(Clone)]
-pub(super) struct Errors(Id);
+pub(super) struct Errors(Rc<Request>);
 
 impl Errors {
-    pub fn new(id: Id) -> Errors {
-        Errors(id)
+    pub fn new(request: Rc<Request>) -> Errors {
+        Errors(request)
     }
 
     fn write(&self, text: &str) {
         for line in text.lines() {
-            tracing::error!(request = %self.0, "{line}");
+            self.0.report(line);
         }
     }
 }

@@ -4,7 +4,7 @@ use rhai::{Dynamic, ImmutableString};
 
 use super::fields::{Fields, Source};
 use super::{Env, Errors, Input, header};
-use crate::http::{Request, Upload};
+use crate::http::{Endpoint, Request, Upload};
 use crate::script::raise::Wrong;
 
 /// One fixed name of an env.
@@ -55,22 +55,20 @@ pub const KEYS: &[Key] = &[
     rack("QUERY_STRING", "the query without its `?`, undecoded; empty if there is none", |env| {
         Ok(text(env.0.request.query()))
     }),
-    rack("REMOTE_ADDR", "the client's address", |env| {
-        Ok(text(&env.0.request.connection.remote.ip().to_canonical().to_string()))
+    rack("REMOTE_ADDR", "the client's address; `localhost` on a unix socket", |env| {
+        Ok(text(&env.0.request.connection.remote.to_string()))
     }),
-    rack("REMOTE_PORT", "the client's port", |env| {
-        Ok(text(itoa::Buffer::new().format(env.0.request.connection.remote.port())))
-    }),
+    rack("REMOTE_PORT", "the client's port; absent on a unix socket", |env| Ok(port(env.0.request.connection.remote))),
     rack("REQUEST_METHOD", "the method as it came", |env| Ok(text(env.0.request.head.method.as_str()))),
     rack("SCRIPT_NAME", "the path's key in the configuration without a `/` at its end", |env| {
         Ok(text(&env.0.request.script_name))
     }),
-    rack("SERVER_ADDR", "the address that the client connected to", |env| {
-        Ok(text(&env.0.request.connection.local.ip().to_canonical().to_string()))
+    rack("SERVER_ADDR", "the address that the client connected to; `localhost` on a unix socket", |env| {
+        Ok(text(&env.0.request.connection.local.to_string()))
     }),
     rack("SERVER_NAME", "the host's key in the configuration", |env| Ok(text(&env.0.request.server_name))),
-    rack("SERVER_PORT", "the port that the client connected to", |env| {
-        Ok(text(itoa::Buffer::new().format(env.0.request.connection.local.port())))
+    rack("SERVER_PORT", "the port that the client connected to; absent on a unix socket", |env| {
+        Ok(port(env.0.request.connection.local))
     }),
     rack("SERVER_PROTOCOL", "the version of HTTP", |env| Ok(protocol(&env.0.request))),
     rack("SERVER_SOFTWARE", "the value of `server-name`", |env| Ok(env.0.software.clone().into())),
@@ -94,7 +92,7 @@ pub const KEYS: &[Key] = &[
     beside("query", "the parameters of the query; of a repeated one the last counts", |env| {
         Ok(fields(Source::Pairs(env.query().clone())))
     }),
-    rack("rack.errors", "writes to the error log", |env| Ok(Dynamic::from(Errors::new(env.0.request.id)))),
+    rack("rack.errors", "writes to the error log", |env| Ok(Dynamic::from(Errors::new(env.0.request.clone())))),
     rack("rack.hijack?", "false", |_| Ok(false.into())),
     rack("rack.input", "reads the body; absent without one", |env| Ok(input(env))),
     rack("rack.multiprocess", "true: each worker has its own script", |_| Ok(true.into())),
@@ -102,6 +100,10 @@ pub const KEYS: &[Key] = &[
     rack("rack.run_once", "false", |_| Ok(false.into())),
     rack("rack.url_scheme", "`http`", |_| Ok(text("http"))),
 ];
+
+fn port(end: Endpoint) -> Dynamic {
+    end.port().map_or(Dynamic::UNIT, |port| text(itoa::Buffer::new().format(port)))
+}
 
 struct Frequent {
     empty: ImmutableString,

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::io::Write;
+use std::net::SocketAddr;
 
 use super::*;
 use crate::http::{Arrived, Connection, Id, Upload};
@@ -44,10 +45,11 @@ impl Asked {
         let upload = self.body.map_or(Upload::None, |body| Upload::Here(Arrived::Memory(body.into())));
         Request {
             head: builder.body(()).unwrap().into_parts().0,
-            connection: Rc::new(Connection {
-                remote: "192.0.2.7:50123".parse().unwrap(),
-                local: "[::ffff:127.0.0.1]:8080".parse().unwrap(),
-            }),
+            connection: Rc::new(Connection::new(
+                "192.0.2.7:50123".parse::<SocketAddr>().unwrap(),
+                "[::ffff:127.0.0.1]:8080".parse::<SocketAddr>().unwrap(),
+                1,
+            )),
             server_name: "default".into(),
             script_name: "/api".into(),
             path_info: 4,
@@ -55,6 +57,7 @@ impl Asked {
             upload: RefCell::new(upload),
             identity: std::cell::OnceCell::new(),
             variables: RefCell::default(),
+            journal: Default::default(),
         }
     }
 

@@ -14,10 +14,10 @@ fn request(method: &str, script_name: &str, target: &str, headers: &[(&str, &str
     for (name, value) in headers {
         head = head.header(*name, *value);
     }
-    let address = "127.0.0.1:80".parse().unwrap();
+    let address: std::net::SocketAddr = "127.0.0.1:80".parse().unwrap();
     Rc::new(Request {
         head: head.body(()).unwrap().into_parts().0,
-        connection: Rc::new(Connection { remote: address, local: address }),
+        connection: Rc::new(Connection::new(address, address, 1)),
         server_name: "default".into(),
         script_name: script_name.into(),
         path_info: script_name.len(),
@@ -25,6 +25,7 @@ fn request(method: &str, script_name: &str, target: &str, headers: &[(&str, &str
         upload: RefCell::new(Upload::None),
         identity: std::cell::OnceCell::new(),
         variables: RefCell::default(),
+        journal: Default::default(),
     })
 }
 
