@@ -4,6 +4,7 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::header::{AUTHORIZATION, HeaderName, WWW_AUTHENTICATE};
 use http::request::Parts;
@@ -14,10 +15,12 @@ use crate::directive::{self, Directive, Level, Node, Problem, Repeat};
 use crate::envelope;
 use crate::http::Response;
 
+mod cache;
 mod keys;
 mod read;
 mod redaction;
 
+pub use cache::Cache;
 pub use keys::Keys;
 pub use redaction::Redaction;
 
@@ -36,6 +39,7 @@ pub struct ApiKey {
     query: Option<String>,
     source: Source,
     required: bool,
+    cache: Option<Duration>,
     challenges: read::Challenges,
     files: Vec<PathBuf>,
     place: Place,
@@ -107,7 +111,7 @@ impl directive::Settings for Settings {
         name: "auth.api-key",
         levels: &[Level::Global, Level::Host, Level::Path],
         repeat: Repeat::Once,
-        summary: "Asks for an API key (`bearer`, `header`, `query`: the first that is present decides) that `sql` finds or whose SHA-256 hash is among `keys` or in `keys-file`; `OFF` asks for none. OPTIONS passes without a key: preflights are answered by `cors` where it is set, others by a router's routes; another handler has to look at the method, or it does for OPTIONS what it does for GET.",
+        summary: "Asks for an API key (`bearer`, `header`, `query`: the first that is present decides) that `sql` finds or whose SHA-256 hash is among `keys` or in `keys-file`; `cache: 5s` remembers keys that `sql` found, with their rows, for that time in each worker, also if they are taken off in between; `OFF` asks for none. OPTIONS passes without a key: preflights are answered by `cors` where it is set, others by a router's routes; another handler has to look at the method, or it does for OPTIONS what it does for GET.",
         example: "auth.api-key: {bearer: ON, header: X-API-Key, query: key, sql: 'SELECT id, name FROM companies WHERE api = ?', required: ON}",
         apply: |settings, node| {
             settings.api_key = if node.is_off() { None } else { Some(Arc::new(read::read(node)?)) };
@@ -130,23 +134,43 @@ impl Settings {
         head: &Parts,
         lookup: impl FnOnce(&str, Option<&str>, &str) -> Result<Option<Row>, E>,
     ) -> Result<Option<Found<Row>>, Denied<E>> {
+        self.ask(head)?.map(|key| self.find(&key, lookup)).transpose()
+    }
+
+    /// The key of a request that is to be checked. `None` where it needs none and has none.
+    ///
+    /// # Errors
+    /// As [`Settings::check`].
+    pub fn ask<E>(&self, head: &Parts) -> Result<Option<Key>, Denied<E>> {
         let Some(api_key) = &self.api_key else { return Ok(None) };
         if head.method == Method::OPTIONS {
             return Ok(None);
         }
-        let key = match api_key.presented(head) {
-            Presented::None if api_key.required => return Err(Denied::Missing),
-            Presented::None => return Ok(None),
-            Presented::Unreadable => return Err(Denied::Bad),
-            Presented::Key(key) => key,
-        };
+        match api_key.presented(head) {
+            Presented::None if api_key.required => Err(Denied::Missing),
+            Presented::None => Ok(None),
+            Presented::Unreadable => Err(Denied::Bad),
+            Presented::Key(key) => Ok(Some(key)),
+        }
+    }
+
+    /// What a key belongs to.
+    ///
+    /// # Errors
+    /// As [`Settings::check`].
+    pub fn find<Row, E>(
+        &self,
+        key: &Key,
+        lookup: impl FnOnce(&str, Option<&str>, &str) -> Result<Option<Row>, E>,
+    ) -> Result<Found<Row>, Denied<E>> {
+        let Some(api_key) = &self.api_key else { return Err(Denied::Bad) };
         let found = match &api_key.source {
             Source::Sql { sql, database } => {
                 lookup(sql, database.as_deref(), key.as_str()).map_err(Denied::Failed)?.map(Found::Row)
             }
             Source::Keys(keys) => keys.find(key.as_str()).map(|name| Found::Named(name.cloned())),
         };
-        found.map(Some).ok_or(Denied::Bad)
+        found.ok_or(Denied::Bad)
     }
 
     /// Answers a request without a good key: 401 with the challenges that it must carry
@@ -189,6 +213,11 @@ impl Settings {
     /// A mistake of the directive that only shows beside others, such as an unknown database.
     pub fn problem(&self, message: String) -> Option<Problem> {
         self.api_key.as_ref().map(|it| it.place.0.problem(message))
+    }
+
+    /// For how long keys that a database has found are remembered.
+    pub fn cache(&self) -> Option<Duration> {
+        self.api_key.as_ref().and_then(|it| it.cache)
     }
 
     /// The database that has the keys, if one does; the inner `None` where it isn't named.

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use http::HeaderValue;
 use http::header::HeaderName;
@@ -11,7 +12,7 @@ use super::{ApiKey, Keys, Place, Source};
 use crate::db;
 use crate::directive::{Kind, Node, Problem, Problems};
 
-const FIELDS: &[&str] = &["bearer", "header", "query", "sql", "database", "keys", "keys-file", "required"];
+const FIELDS: &[&str] = &["bearer", "header", "query", "sql", "database", "keys", "keys-file", "required", "cache"];
 
 /// How a hash is made, for messages.
 const HASHING: &str = "`printf %s KEY | sha256sum` gives the hash of a key";
@@ -36,6 +37,7 @@ struct Draft {
     sql: Option<String>,
     database: Option<String>,
     keys: Option<Keys>,
+    cache: Option<Duration>,
     is_optional: bool,
 }
 
@@ -71,6 +73,7 @@ impl Draft {
             sql: None,
             database: None,
             keys: None,
+            cache: None,
             is_optional: false,
         }
     }
@@ -83,6 +86,7 @@ impl Draft {
             "sql" => self.sql = Some(statement(value)?),
             "database" => self.database = Some(text(value)?),
             "keys" => listed(self.keys.get_or_insert_default(), value)?,
+            "cache" => self.cache = if value.is_off() { None } else { Some(value.duration()?) },
             "keys-file" => self.files.push(from_file(self.keys.get_or_insert_default(), value)?),
             _ => self.is_optional = !value.on_off()?,
         }
@@ -98,6 +102,9 @@ impl Draft {
         }
         if self.database.is_some() && self.sql.is_none() {
             wrong("`auth.api-key` has `database` but no `sql`", "`sql: SELECT … WHERE … = ?` finds the key there");
+        }
+        if self.cache.is_some() && self.sql.is_none() {
+            wrong("`auth.api-key` has `cache` but no `sql`", "keys of the configuration are found without asking");
         }
         let challenges = self.challenges();
         let source = match (self.sql, self.keys) {
@@ -122,6 +129,8 @@ impl Draft {
             query: self.query,
             source,
             required,
+            // Nothing is remembered for no time.
+            cache: self.cache.filter(|it| !it.is_zero()),
             challenges,
             files: self.files,
             place: Place(self.place),

@@ -2,12 +2,13 @@
 
 use std::cell::OnceCell;
 use std::rc::Rc;
+use std::time::Instant;
 
 use http::HeaderMap;
 use http::StatusCode;
 
 use super::{Handler, Outcome, Visit};
-use crate::auth::{self, Denied};
+use crate::auth::{self, Cache, Denied, Key};
 use crate::db::{self, Databases, Row, Value};
 use crate::envelope;
 use crate::fiber::{self, Limits, Stop};
@@ -28,6 +29,7 @@ struct Guard {
     auth: auth::Settings,
     databases: Rc<Databases>,
     limits: Limits,
+    cache: Option<Cache<Identity>>,
 }
 
 impl Chain {
@@ -39,7 +41,8 @@ impl Chain {
     /// The chain behind a check of API keys, which may take as much as a script.
     #[must_use]
     pub fn guarded(mut self, auth: auth::Settings, databases: Rc<Databases>, limits: Limits) -> Chain {
-        self.guard = Some(Guard { auth, databases, limits });
+        let cache = auth.cache().map(Cache::new);
+        self.guard = Some(Guard { auth, databases, limits, cache });
         self
     }
 
@@ -50,7 +53,7 @@ impl Chain {
                 Ok(None) => {}
                 Ok(Some(found)) => {
                     // Nobody else sets it.
-                    let _ = request.identity.set(Rc::new(found));
+                    let _ = request.identity.set(found);
                 }
                 Err(denied) => return guard.refuse(request, &denied, &self.envelope),
             }
@@ -74,16 +77,26 @@ impl Chain {
 
 impl Guard {
     /// Whom the request's key stands for. The database is asked on a fiber, as scripts do.
-    async fn identify(&self, request: &Request) -> Result<Option<Identity>, Denied<db::Error>> {
-        let check = || {
-            self.auth.check(&request.head, |sql, database, key| {
-                self.databases.database(database)?.first(sql, &[Value::from(key)])
-            })
+    async fn identify(&self, request: &Request) -> Result<Option<Rc<Identity>>, Denied<db::Error>> {
+        let Some(key) = self.auth.ask(&request.head)? else { return Ok(None) };
+        if let Some(found) = self.cache.as_ref().and_then(|it| it.find(&key, Instant::now())) {
+            return Ok(Some(found));
+        }
+        let found = Rc::new(self.look_up(request, &key).await?);
+        if let Some(cache) = &self.cache {
+            cache.remember(&key, found.clone(), Instant::now());
+        }
+        Ok(Some(found))
+    }
+
+    async fn look_up(&self, request: &Request, key: &Key) -> Result<Identity, Denied<db::Error>> {
+        let find = || {
+            self.auth.find(key, |sql, database, key| self.databases.database(database)?.first(sql, &[Value::from(key)]))
         };
         if self.auth.database().is_none() {
-            return check();
+            return find();
         }
-        fiber::run_named(request.id.0, self.limits, check)
+        fiber::run_named(request.id.0, self.limits, find)
             .await
             .unwrap_or_else(|_| Err(Denied::Failed(db::Error::new(db::Kind::Other, "the look-up panicked"))))
     }
