@@ -81,18 +81,18 @@ impl Generation {
         let mut problems = Vec::new();
         let mut hosts = Vec::new();
         for host in &config.hosts {
+            // Without one the configuration is refused already.
+            let name = HostName::parse(&host.key).unwrap_or_default();
             let server_name: Rc<str> = host.key.as_str().into();
             let mut paths = Vec::new();
             for path in &host.paths {
-                match shared.site(config, server_name.clone(), path).await {
+                match shared.site(config, &name, server_name.clone(), path).await {
                     Ok(site) => paths.push((path.key.clone(), Rc::new(site))),
                     Err(more) => problems.extend(more),
                 }
             }
             match shared.nowhere(server_name, &host.inherited) {
                 Ok(fallback) => {
-                    // Without one the configuration is refused already.
-                    let name = HostName::parse(&host.key).unwrap_or_default();
                     hosts.push((name, host.matching, Host { paths: Paths::new(paths), fallback }));
                 }
                 Err(problem) => problems.push(problem),
@@ -177,13 +177,20 @@ struct Shared<'a> {
 }
 
 impl Shared<'_> {
-    async fn site(&self, config: &Config, server_name: Rc<str>, path: &config::Path) -> Result<Site, Vec<String>> {
+    async fn site(
+        &self,
+        config: &Config,
+        host: &HostName,
+        server_name: Rc<str>,
+        path: &config::Path,
+    ) -> Result<Site, Vec<String>> {
         let inherited = &path.inherited;
         let has_keys = inherited.auth.api_key.is_some();
         let is_api = has_keys || path.handlers.iter().any(|it| it.is_api());
         let envelope = if is_api { inherited.envelope.clone() } else { envelope::Settings::plain() };
         let workshop = Workshop {
             engines: self.engines,
+            host,
             inherited,
             envelope: &envelope,
             databases: &self.databases,

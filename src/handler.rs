@@ -19,10 +19,12 @@ use crate::error_log;
 use crate::file::Hidden;
 use crate::filter::{cors, documents, expires, headers};
 use crate::http::{Request, Response};
+use crate::router::HostName;
 use crate::script::{Engines, Env, Settings as Limits};
 
 mod chain;
 mod file;
+mod redirect;
 mod script;
 mod variables;
 
@@ -159,7 +161,7 @@ impl Kind {
 }
 
 /// All kinds of handlers.
-pub const KINDS: &[Kind] = &[script::INLINE, script::FILE, file::FOLDER, file::SINGLE];
+pub const KINDS: &[Kind] = &[script::INLINE, script::FILE, file::FOLDER, file::SINGLE, redirect::REDIRECT];
 
 /// A handler as the configuration describes it: the same for all workers.
 pub trait Plan: fmt::Debug + Send + Sync {
@@ -184,6 +186,8 @@ pub type Building<'a> = Pin<Box<dyn Future<Output = Result<Box<dyn Handler>, Str
 pub struct Workshop<'a> {
     /// The worker's engines.
     pub engines: &'a Engines,
+    /// The host that the path is of.
+    pub host: &'a HostName,
     /// The settings of the path.
     pub inherited: &'a Inherited,
     /// The form of the path's errors.

@@ -46,6 +46,17 @@ impl HostName {
         Ok(HostName { name, port })
     }
 
+    /// What the `*` of the name stands for in an authority that fits it: its first labels.
+    pub fn wildcard<'a>(&self, authority: &'a str) -> Option<&'a str> {
+        let (name, _) = split_port(authority);
+        let name = name.strip_suffix('.').unwrap_or(name);
+        match &self.name {
+            Name::Below(end) if ends_with_ignore_case(name, end) => name.get(..name.len() - end.len()),
+            Name::Any if !name.is_empty() => Some(name),
+            _ => None,
+        }
+    }
+
     /// How well this name fits; a larger number is the better fit.
     fn fit(&self, name: &str, port: u16) -> Option<usize> {
         if self.port.is_some_and(|own| own != port) {
@@ -197,6 +208,16 @@ mod tests {
         assert_eq!(*hosts(&["a", "default"]).find("c", 80), "default");
         assert_eq!(*hosts(&["a", "b"]).find("", 80), "a");
         assert_eq!(*hosts(&["a", "b"]).find("b:99999", 80), "a");
+    }
+
+    #[test]
+    fn a_wildcard_stands_for_the_labels_that_it_replaces() {
+        let wildcard = |key: &str, authority: &'static str| HostName::parse(key).unwrap().wildcard(authority);
+        assert_eq!(wildcard("*.example.com:80", "A.b.example.com:80"), Some("A.b"));
+        assert_eq!(wildcard("*.example.com", "a.example.com."), Some("a"));
+        assert_eq!(wildcard("*.example.com", "example.com"), None);
+        assert_eq!(wildcard("*", "a.example.com:80"), Some("a.example.com"));
+        assert_eq!(wildcard("a.example.com", "a.example.com"), None);
     }
 
     #[test]
