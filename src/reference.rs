@@ -65,7 +65,8 @@ Beside them:
 const FIELDS: &str = "
 `params`, `query`, `form`, `path`, `headers` and `cookies` are looked up by name (`env.query[\"page\"]` or `env.query.page`):
 a string, or `()`. Of a name that stands several times the last value counts (of a cookie the first), and `all(\"name\")` gives each
-of them. `keys() len() contains(name) to_map()` and `in` work as with maps.
+of them; `tag[]=a&tag[]=b` is the same as `tag=a&tag=b`, and `a[b]` is a name like any other. `keys() len() contains(name)
+to_map()` and `in` work as with maps.
 
 Readers on `params`, `query`, `form` and `path` check a value; what does not fit is answered with 400, which names the field:
 `int(name)`, `float(name)`, `bool(name)`, `string(name)`, `date(name)` (`2024-02-29`), `datetime(name)` (RFC 3339, given in UTC), and
@@ -85,6 +86,25 @@ Readers on `params`, `query`, `form` and `path` check a value; what does not fit
 
 `env.query.int(\"page\", #{min: 1, max: 100, \"default\": 1})` answers `?page=x` with
 `` `page` is `x`, expected an integer from 1 to 100 ``.
+
+";
+
+const BODY: &str = "\
+## The body
+
+It has arrived when the script begins: up to 1 MiB in memory, more in a temporary file. It is checked when a script first reads it:
+a malformed one is answered with 400, which says where, and no `catch` sees it; one larger than `rhai.max-memory` can be read in
+parts only, as a whole it is 413. After the request it can't be read any more.
+
+- `env.body` is the text.
+- `env[\"rack.input\"]` has `read()` for all that is left, `read(n)` for at most `n` bytes of it, never a part of a character (`()`
+  at the end), `gets()` for the next line, `each(|line| …)`, `blob()` and `blob(n)` for bytes, and `rewind()`.
+- `env.json` is the value of a body whose content type is `application/json` or ends in `+json`, with any root. Only the members of
+  an object are `params`.
+- `env.form` has the fields of a form, in either of HTML's two encodings, and `env.files` the files of one in `multipart/form-data`:
+  `env.files.photo`, and `env.files.all(\"photo\")` where a field has several. A file has `name` (of the field), `filename`
+  (without a path), `content_type` (or `()`; all three are what the client says) and `size` in bytes, and is read like
+  `rack.input`. A form may have 1,000 parts, each with 16 KiB of head; a field that is no file may have 1 MiB.
 
 ";
 
@@ -159,6 +179,7 @@ pub fn text() -> String {
     out.push_str(BESIDE);
     keys(&mut out, KeyKind::Beside);
     out.push_str(FIELDS);
+    out.push_str(BODY);
     out.push_str(REPLIES);
     for maker in MAKERS {
         line(&mut out, maker.signature, maker.summary, maker.example);

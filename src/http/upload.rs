@@ -88,20 +88,33 @@ impl Upload {
         matches!(self, Upload::None) || self.len() == Some(0)
     }
 
-    /// All bytes of a body that was read; none where the request has none.
+    /// Fills `into` with the bytes that stand from byte `at` on in a body that was read.
     ///
     /// # Errors
-    /// If it is longer than `limit` bytes, or if the temporary file can't be read.
-    pub fn bytes(&mut self, limit: u64) -> Result<Bytes, Refused> {
+    /// If there are not so many, or if the temporary file can't be read.
+    pub fn read_at(&mut self, at: u64, into: &mut [u8]) -> io::Result<()> {
         match self {
-            Upload::None | Upload::Coming(_) => Ok(Bytes::new()),
-            Upload::Here(Arrived::Memory(bytes)) if bytes.len() as u64 <= limit => Ok(bytes.clone()),
-            Upload::Here(Arrived::File(file, length)) if *length <= limit => {
-                let mut bytes = Vec::with_capacity(usize::try_from(*length).map_err(|_| Refused::TooLarge)?);
-                file.seek(SeekFrom::Start(0)).and_then(|_| file.read_to_end(&mut bytes)).map_err(Refused::NoRoom)?;
-                Ok(bytes.into())
+            Upload::Here(Arrived::File(file, _)) => {
+                file.seek(SeekFrom::Start(at))?;
+                file.read_exact(into)
             }
-            Upload::Here(_) => Err(Refused::TooLarge),
+            Upload::Here(Arrived::Memory(bytes)) => {
+                let start = usize::try_from(at).unwrap_or(usize::MAX);
+                let part = bytes.get(start..).and_then(|rest| rest.get(..into.len()));
+                into.copy_from_slice(part.ok_or(io::ErrorKind::UnexpectedEof)?);
+                Ok(())
+            }
+            Upload::None | Upload::Coming(_) if into.is_empty() => Ok(()),
+            Upload::None | Upload::Coming(_) => Err(io::ErrorKind::UnexpectedEof.into()),
+        }
+    }
+
+    /// All bytes of a body that was read, where they are in memory.
+    pub fn in_memory(&self) -> Option<Bytes> {
+        match self {
+            Upload::None => Some(Bytes::new()),
+            Upload::Here(Arrived::Memory(bytes)) => Some(bytes.clone()),
+            Upload::Coming(_) | Upload::Here(Arrived::File(..)) => None,
         }
     }
 }
@@ -165,15 +178,32 @@ mod tests {
 
     #[test]
     fn a_body_up_to_the_limit_arrives_and_a_longer_one_does_not() {
-        assert_eq!(read(10, 10).unwrap().bytes(10).unwrap(), "xxxxxxxxxx");
+        assert_eq!(read(10, 10).unwrap().in_memory().unwrap(), "xxxxxxxxxx");
         assert!(matches!(read(11, 10), Err(Refused::TooLarge)));
     }
 
     #[test]
     fn a_large_body_lies_in_a_file() {
-        let mut upload = read(IN_MEMORY + 1, u64::MAX).unwrap();
+        let upload = read(IN_MEMORY + 1, u64::MAX).unwrap();
         assert!(matches!(upload, Upload::Here(Arrived::File(..))));
-        assert_eq!(upload.bytes(u64::MAX).unwrap().len(), IN_MEMORY + 1);
-        assert!(matches!(upload.bytes(10), Err(Refused::TooLarge)));
+        assert_eq!(upload.len(), Some(IN_MEMORY as u64 + 1));
+        assert!(upload.in_memory().is_none());
+    }
+
+    #[test]
+    fn any_part_is_read_wherever_it_lies() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(b"0123456789").unwrap();
+        for arrived in [Arrived::Memory("0123456789".into()), Arrived::File(file, 10)] {
+            let mut upload = Upload::Here(arrived);
+            for (at, count, expected) in [(0, 10, "0123456789"), (7, 3, "789"), (2, 2, "23"), (10, 0, "")] {
+                let mut bytes = vec![0; count];
+                upload.read_at(at, &mut bytes).unwrap();
+                assert_eq!(bytes, expected.as_bytes());
+            }
+            assert!(upload.read_at(8, &mut [0; 3]).is_err());
+        }
+        assert!(Upload::None.read_at(0, &mut []).is_ok());
+        assert!(Upload::None.read_at(0, &mut [0]).is_err());
     }
 }

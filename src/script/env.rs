@@ -5,7 +5,6 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::fmt;
 use std::rc::Rc;
 
-use bytes::Bytes;
 use rhai::{Array, Dynamic, Engine, EvalAltResult, ImmutableString, Map, NativeCallContext};
 
 use super::raise::Wrong;
@@ -15,11 +14,15 @@ mod body;
 mod cookies;
 mod errors;
 mod fields;
+mod file;
+mod form;
 mod header;
 mod input;
 mod keys;
+mod multipart;
 mod params;
 mod readers;
+mod received;
 mod target;
 
 pub use fields::Fields;
@@ -28,7 +31,9 @@ pub use target::check as check_target;
 
 use errors::Errors;
 use fields::Pairs;
+use form::Form;
 use input::Input;
+use received::Received;
 
 /// A request as scripts see it. Clones are the same env: what one sets all see.
 #[derive(Clone)]
@@ -43,10 +48,11 @@ struct Inner {
     auth: RefCell<Dynamic>,
     path: RefCell<Rc<Pairs>>,
     query: OnceCell<Rc<Pairs>>,
-    form: OnceCell<Rc<Pairs>>,
+    form: OnceCell<Form>,
     cookies: OnceCell<Rc<Pairs>>,
     json: OnceCell<Dynamic>,
     text: OnceCell<ImmutableString>,
+    received: OnceCell<Received>,
     input: OnceCell<Input>,
     has_ended: Cell<bool>,
 }
@@ -67,6 +73,7 @@ impl Env {
             cookies: OnceCell::new(),
             json: OnceCell::new(),
             text: OnceCell::new(),
+            received: OnceCell::new(),
             input: OnceCell::new(),
             has_ended: Cell::new(false),
         }))
@@ -89,16 +96,16 @@ impl Env {
 
     /// Makes these, decoded, the parameters of the path.
     pub fn set_path_params(&self, params: Vec<(ImmutableString, String)>) {
-        let params = params.into_iter().map(|(name, value)| (name, value.into())).collect();
-        *self.0.path.borrow_mut() = Pairs::last(params);
+        let params = params.into_iter().map(|(name, value)| (name, value.into()));
+        *self.0.path.borrow_mut() = Pairs::parameters(params);
     }
 
     /// Ends the request: from now on the body can't be read, and what scripts have set is gone
     /// (they may have set the env in itself, which would never be freed).
     pub fn end(&self) {
         self.0.has_ended.set(true);
-        if let Some(input) = self.0.input.get() {
-            input.end();
+        if let Some(received) = self.0.received.get() {
+            received.end();
         }
         let own = self.0.own.take();
         let auth = self.0.auth.take();
@@ -154,12 +161,9 @@ impl Env {
         Ok(map)
     }
 
-    fn bytes(&self) -> Result<Bytes, Wrong> {
-        if self.0.has_ended.get() {
-            return Err(Wrong::Server("the request has ended, its body can't be read any more".into()));
-        }
-        let bytes = self.0.request.upload.borrow_mut().bytes(self.0.memory);
-        bytes.map_err(refused)
+    fn received(&self) -> &Received {
+        let request = &self.0.request;
+        self.0.received.get_or_init(|| Received::new(request.clone(), self.0.memory, self.0.has_ended.get()))
     }
 }
 
@@ -205,6 +209,7 @@ pub fn register(engine: &mut Engine) {
     fields::register(engine);
     readers::register(engine);
     input::register(engine);
+    file::register(engine);
     errors::register(engine);
 }
 

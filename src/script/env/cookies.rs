@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use percent_encoding::percent_decode_str;
-use rhai::ImmutableString;
+use rhai::{Dynamic, ImmutableString};
 
 use super::fields::Pairs;
 use super::{Env, header};
@@ -17,12 +17,12 @@ impl Env {
                 pairs.extend(line.split(';').filter_map(|pair| pair.trim().split_once('=')).map(cookie));
             }
             // The first counts, as in Rack: a browser sends the cookie of the longer path first.
-            Pairs::first(pairs)
+            Pairs::cookies(pairs)
         })
     }
 }
 
-fn cookie((name, value): (&str, &str)) -> (ImmutableString, ImmutableString) {
+fn cookie((name, value): (&str, &str)) -> (ImmutableString, Dynamic) {
     // `+` stays: it is no encoded space here, and base64 has it.
     let decoded = percent_decode_str(value).decode_utf8();
     (name.trim_end().into(), decoded.map_or_else(|_| value.into(), |text| text.as_ref().into()))

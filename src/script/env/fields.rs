@@ -10,7 +10,7 @@ use crate::http::Request;
 use crate::script::raise::Wrong;
 
 /// Fields of a request. `fields["name"]` and `fields.name` are the value, or `()`; where a name
-/// is repeated, one value, and `fields.all("name")` has them all. `tag[]` is a name like any other.
+/// is repeated, one value, and `fields.all("name")` has them all.
 #[derive(Clone)]
 pub struct Fields(Source);
 
@@ -24,19 +24,22 @@ pub(super) enum Source {
 
 /// Decoded names and values in the order in which they came.
 pub(super) struct Pairs {
-    pairs: Vec<(ImmutableString, ImmutableString)>,
-    counts: Counts,
+    pairs: Vec<(ImmutableString, Dynamic)>,
+    names: Names,
 }
 
-/// Which of a repeated name's values counts.
+/// What the names of fields mean.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Counts {
-    First,
-    Last,
+enum Names {
+    /// Parameters: the last of a name counts, as in Rack, and `tag[]` is `tag`, which is how some
+    /// clients write one that is repeated.
+    Parameters,
+    /// Cookies: the first of a name counts.
+    Cookies,
 }
 
 thread_local! {
-    static NONE: Rc<Pairs> = Pairs::last(Vec::new());
+    static NONE: Rc<Pairs> = Pairs::parameters([]);
 }
 
 /// Names, each once and in the order of their first coming, with the value that counts.
@@ -47,24 +50,35 @@ impl Pairs {
         NONE.with(Rc::clone)
     }
 
-    /// The last value counts, as in Rack.
-    pub fn last(pairs: Vec<(ImmutableString, ImmutableString)>) -> Rc<Pairs> {
-        Rc::new(Pairs { pairs, counts: Counts::Last })
+    /// Parameters of a query, a form or a path; of a repeated one the last counts.
+    pub fn parameters(pairs: impl IntoIterator<Item = (ImmutableString, Dynamic)>) -> Rc<Pairs> {
+        let plain = |(name, value): (ImmutableString, Dynamic)| match name.strip_suffix("[]") {
+            Some(plain) => (plain.into(), value),
+            None => (name, value),
+        };
+        Rc::new(Pairs { pairs: pairs.into_iter().map(plain).collect(), names: Names::Parameters })
     }
 
-    /// The first value counts.
-    pub fn first(pairs: Vec<(ImmutableString, ImmutableString)>) -> Rc<Pairs> {
-        Rc::new(Pairs { pairs, counts: Counts::First })
+    /// Cookies; of a repeated one the first counts.
+    pub fn cookies(pairs: Vec<(ImmutableString, Dynamic)>) -> Rc<Pairs> {
+        Rc::new(Pairs { pairs, names: Names::Cookies })
     }
 
     pub fn value(&self, name: &str) -> Option<Dynamic> {
-        let mut values = self.pairs.iter().filter(|(other, _)| other == name);
-        let value = if self.counts == Counts::First { values.next() } else { values.next_back() };
-        value.map(|(_, value)| value.clone().into())
+        let mut values = self.of(name);
+        if self.names == Names::Cookies { values.next() } else { values.next_back() }.cloned()
     }
 
     pub fn all(&self, name: &str) -> Array {
-        self.pairs.iter().filter(|(other, _)| other == name).map(|(_, value)| value.clone().into()).collect()
+        self.of(name).cloned().collect()
+    }
+
+    fn of(&self, name: &str) -> impl DoubleEndedIterator<Item = &Dynamic> {
+        let name = match self.names {
+            Names::Parameters => name.strip_suffix("[]").unwrap_or(name),
+            Names::Cookies => name,
+        };
+        self.pairs.iter().filter(move |(other, _)| other == name).map(|(_, value)| value)
     }
 
     pub fn entries(&self) -> Entries {
@@ -73,9 +87,9 @@ impl Pairs {
         for (name, value) in &self.pairs {
             let place = *places.entry(name).or_insert(entries.len());
             if place == entries.len() {
-                entries.push((name.clone(), value.clone().into()));
-            } else if self.counts == Counts::Last {
-                entries[place].1 = value.clone().into();
+                entries.push((name.clone(), value.clone()));
+            } else if self.names == Names::Parameters {
+                entries[place].1 = value.clone();
             }
         }
         entries

@@ -1,70 +1,62 @@
-//! `rack.input`: the body as a stream that can be read in parts and from the start again.
+//! The body, or a part of it, as a stream that can be read in parts and from the start again:
+//! `rack.input`, and what is common to it and an uploaded file.
 
 use std::cell::Cell;
-use std::io::{Read, Seek, SeekFrom};
 use std::rc::Rc;
 
-use rhai::{Blob, Dynamic, Engine, EvalAltResult, FnPtr, ImmutableString, NativeCallContext};
+use rhai::{Blob, Dynamic, Engine, EvalAltResult, FnPtr, ImmutableString, NativeCallContext, Variant};
 
-use super::refused;
-use crate::http::{Arrived, Refused, Request, Upload};
+use super::received::Received;
 use crate::script::raise::Wrong;
 
-/// How much of a file is looked at in search of a line's end.
-const LINE_STEP: u64 = 8 << 10;
+/// How much is looked at first in search of a line's end.
+const LINE: u64 = 256;
 
-/// The body and how far it has been read; clones read on where the others stopped.
+/// Bytes of a body and how far they have been read; clones read on where the others stopped.
 #[derive(Clone)]
 pub(super) struct Input(Rc<State>);
 
 struct State {
-    request: Rc<Request>,
-    memory: u64,
+    body: Received,
+    start: u64,
+    length: u64,
     at: Cell<u64>,
-    has_ended: Cell<bool>,
 }
 
 impl Input {
-    pub fn new(request: Rc<Request>, memory: u64, has_ended: bool) -> Input {
-        Input(Rc::new(State { request, memory, at: Cell::new(0), has_ended: Cell::new(has_ended) }))
+    /// The whole body.
+    pub fn whole(body: Received) -> Input {
+        let length = body.len();
+        Input::part(body, 0, length)
     }
 
-    /// From now on it can't be read.
-    pub fn end(&self) {
-        self.0.has_ended.set(true);
+    /// So many bytes of it from `start` on.
+    pub fn part(body: Received, start: u64, length: u64) -> Input {
+        Input(Rc::new(State { body, start, length, at: Cell::new(0) }))
+    }
+
+    /// Length in bytes, whether they were read or not.
+    pub fn len(&self) -> u64 {
+        self.0.length
     }
 
     fn left(&self) -> Result<u64, Wrong> {
-        if self.0.has_ended.get() {
-            return Err(Wrong::Server("the request has ended, `rack.input` can't be read any more".into()));
-        }
-        let length = self.0.request.upload.borrow().len().unwrap_or(0);
-        Ok(length.saturating_sub(self.0.at.get()))
+        self.0.body.check()?;
+        Ok(self.0.length.saturating_sub(self.0.at.get()))
     }
 
     /// At most `count` bytes from where reading has come to, without going on.
     fn peek(&self, count: u64) -> Result<Vec<u8>, Wrong> {
         let count = count.min(self.left()?);
-        if count > self.0.memory {
-            return Err(refused(Refused::TooLarge));
-        }
-        let (at, count) = (self.0.at.get(), usize::try_from(count).map_err(|_| refused(Refused::TooLarge))?);
-        match &mut *self.0.request.upload.borrow_mut() {
-            Upload::Here(Arrived::Memory(bytes)) => {
-                Ok(bytes.iter().skip(usize::try_from(at).unwrap_or(usize::MAX)).take(count).copied().collect())
-            }
-            Upload::Here(Arrived::File(file, _)) => {
-                let mut bytes = vec![0; count];
-                let read = file.seek(SeekFrom::Start(at)).and_then(|_| file.read_exact(&mut bytes));
-                read.map_err(|error| refused(Refused::NoRoom(error)))?;
-                Ok(bytes)
-            }
-            Upload::None | Upload::Coming(_) => Ok(Vec::new()),
-        }
+        self.0.body.read(self.0.start + self.0.at.get(), count)
     }
 
     fn go_on(&self, bytes: &[u8]) {
         self.0.at.set(self.0.at.get() + bytes.len() as u64);
+    }
+
+    fn rewind(&self) {
+        self.0.at.set(0);
     }
 
     fn read_all(&self) -> Result<ImmutableString, Wrong> {
@@ -98,6 +90,12 @@ impl Input {
         Ok(bytes)
     }
 
+    fn blob_all(&self) -> Result<Blob, Wrong> {
+        let bytes = self.peek(self.left()?)?;
+        self.go_on(&bytes);
+        Ok(bytes)
+    }
+
     fn blob(&self, count: i64) -> Result<Dynamic, Wrong> {
         let Some(count) = self.count(count)? else { return Ok(Dynamic::UNIT) };
         let bytes = self.peek(count)?;
@@ -120,7 +118,7 @@ impl Input {
         if left == 0 {
             return Ok(Dynamic::UNIT);
         }
-        let mut window = LINE_STEP;
+        let mut window = LINE;
         loop {
             let mut bytes = self.peek(window)?;
             let end = memchr::memchr(b'\n', &bytes).map(|place| place + 1);
@@ -129,12 +127,12 @@ impl Input {
                 self.go_on(&bytes);
                 return Ok(self.text(bytes)?.into());
             }
-            window *= 2;
+            window *= 4;
         }
     }
 
     fn text(&self, bytes: Vec<u8>) -> Result<ImmutableString, Wrong> {
-        let start = self.0.at.get() - bytes.len() as u64;
+        let start = self.0.start + self.0.at.get() - bytes.len() as u64;
         String::from_utf8(bytes).map(Into::into).map_err(|error| {
             let place = start + error.utf8_error().valid_up_to() as u64;
             Wrong::malformed(format!("the body is not UTF-8 at byte {place}"))
@@ -142,41 +140,50 @@ impl Input {
     }
 }
 
-/// The methods take it by value, for what is said of the env's.
+impl AsRef<Input> for Input {
+    fn as_ref(&self) -> &Input {
+        self
+    }
+}
+
 pub(super) fn register(engine: &mut Engine) {
-    type Outcome<T> = Result<T, Box<EvalAltResult>>;
     engine
         .register_type_with_name::<Input>("Input")
-        .register_fn("read", |context: NativeCallContext, input: Input| {
-            input.read_all().map_err(|wrong| wrong.raise(&context))
+        .register_fn("to_string", |_: Input| "rack.input")
+        .register_fn("to_debug", |_: Input| "rack.input");
+    register_reading::<Input>(engine);
+}
+
+/// Registers what is read as a stream. The methods take it by value, for what is said of the env's.
+pub(super) fn register_reading<T: AsRef<Input> + Variant + Clone>(engine: &mut Engine) {
+    type Outcome<T> = Result<T, Box<EvalAltResult>>;
+    engine
+        .register_fn("read", |context: NativeCallContext, input: T| {
+            input.as_ref().read_all().map_err(|wrong| wrong.raise(&context))
         })
-        .register_fn("read", |context: NativeCallContext, input: Input, count: i64| {
-            input.read(count).map_err(|wrong| wrong.raise(&context))
+        .register_fn("read", |context: NativeCallContext, input: T, count: i64| {
+            input.as_ref().read(count).map_err(|wrong| wrong.raise(&context))
         })
-        .register_fn("blob", |context: NativeCallContext, input: Input| -> Outcome<Blob> {
-            let bytes = input.left().and_then(|left| input.peek(left)).map_err(|wrong| wrong.raise(&context))?;
-            input.go_on(&bytes);
-            Ok(bytes)
+        .register_fn("blob", |context: NativeCallContext, input: T| -> Outcome<Blob> {
+            input.as_ref().blob_all().map_err(|wrong| wrong.raise(&context))
         })
-        .register_fn("blob", |context: NativeCallContext, input: Input, count: i64| {
-            input.blob(count).map_err(|wrong| wrong.raise(&context))
+        .register_fn("blob", |context: NativeCallContext, input: T, count: i64| {
+            input.as_ref().blob(count).map_err(|wrong| wrong.raise(&context))
         })
-        .register_fn("gets", |context: NativeCallContext, input: Input| {
-            input.line().map_err(|wrong| wrong.raise(&context))
+        .register_fn("gets", |context: NativeCallContext, input: T| {
+            input.as_ref().line().map_err(|wrong| wrong.raise(&context))
         })
-        .register_fn("each", |context: NativeCallContext, input: Input, each: FnPtr| -> Outcome<()> {
+        .register_fn("each", |context: NativeCallContext, input: T, each: FnPtr| -> Outcome<()> {
             loop {
-                let line = input.line().map_err(|wrong| wrong.raise(&context))?;
+                let line = input.as_ref().line().map_err(|wrong| wrong.raise(&context))?;
                 if line.is_unit() {
                     return Ok(());
                 }
                 let _: Dynamic = each.call_within_context(&context, (line,))?;
             }
         })
-        .register_fn("rewind", |input: Input| {
-            input.0.at.set(0);
+        .register_fn("rewind", |input: T| {
+            input.as_ref().rewind();
             input
-        })
-        .register_fn("to_string", |_: Input| "rack.input")
-        .register_fn("to_debug", |_: Input| "rack.input");
+        });
 }

@@ -77,8 +77,11 @@ pub const KEYS: &[Key] = &[
     beside("cookies", "the cookies; of a repeated one the first counts", |env| {
         Ok(fields(Source::Pairs(env.cookies().clone())))
     }),
+    beside("files", "the files of a form that was posted, by the names of their fields", |env| {
+        Ok(fields(Source::Pairs(env.form()?.files.clone())))
+    }),
     beside("form", "the fields of a form that was posted; of a repeated one the last counts", |env| {
-        Ok(fields(Source::Pairs(env.form()?.clone())))
+        Ok(fields(Source::Pairs(env.form()?.fields.clone())))
     }),
     beside("headers", "the header fields by name, in any letter case", |env| {
         Ok(fields(Source::Headers(env.0.request.clone())))
@@ -160,8 +163,7 @@ fn input(env: &Env) -> Dynamic {
     if !has_body(&env.0.request) {
         return Dynamic::UNIT;
     }
-    let input = env.0.input.get_or_init(|| Input::new(env.0.request.clone(), env.0.memory, env.0.has_ended.get()));
-    Dynamic::from(input.clone())
+    Dynamic::from(env.0.input.get_or_init(|| Input::whole(env.received().clone())).clone())
 }
 
 #[cfg(test)]

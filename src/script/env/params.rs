@@ -16,7 +16,7 @@ impl Env {
             return Ok(Some(value));
         }
         match self.content() {
-            Content::Form => Ok(self.form()?.value(name)),
+            Content::Form | Content::Multipart => Ok(self.form()?.fields.value(name)),
             Content::Json => Ok(member(self.json()?, name)),
             Content::Other => Ok(None),
         }
@@ -38,7 +38,7 @@ impl Env {
             return Ok(Some(found));
         }
         match self.content() {
-            Content::Form => Ok(list(self.form()?.all(name))),
+            Content::Form | Content::Multipart => Ok(list(self.form()?.fields.all(name))),
             Content::Json => Ok(member(self.json()?, name)),
             Content::Other => Ok(None),
         }
@@ -46,7 +46,7 @@ impl Env {
 
     pub(super) fn param_entries(&self) -> Result<Entries, Wrong> {
         let body = match self.content() {
-            Content::Form => self.form()?.entries(),
+            Content::Form | Content::Multipart => self.form()?.fields.entries(),
             Content::Json => members(self.json()?),
             Content::Other => Entries::new(),
         };

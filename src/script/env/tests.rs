@@ -11,6 +11,7 @@ use crate::script::raise::Refusal;
 
 mod body;
 mod fields;
+mod files;
 mod keys;
 mod readers;
 mod semantics;

@@ -159,10 +159,7 @@ fn after_the_request_the_body_is_gone() {
     scope.push("input", env.value("rack.input").unwrap());
     env.end();
     let error = engine().run_with_scope(&mut scope, "input.read()").unwrap_err();
-    assert_eq!(shown(*error), "the request has ended, `rack.input` can't be read any more @7");
-    assert_eq!(
-        eval(&env, r#"env["rack.input"].gets()"#),
-        "the request has ended, `rack.input` can't be read any more @19"
-    );
+    assert_eq!(shown(*error), "the request has ended, its body can't be read any more @7");
+    assert_eq!(eval(&env, r#"env["rack.input"].gets()"#), "the request has ended, its body can't be read any more @19");
     assert_eq!(eval(&env, "env.json"), "the request has ended, its body can't be read any more @5");
 }

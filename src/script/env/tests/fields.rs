@@ -2,13 +2,16 @@ use super::*;
 
 #[test]
 fn a_querys_fields_are_decoded_and_the_last_of_a_name_counts() {
-    let asked = || get("/api?id=1&id=2&tag[]=a&tag%5B%5D=b&sp=a+b%20c&pct=%252f&empty=&flag&%C3%A9=%C3%A9&&=x");
+    let asked = || get("/api?id=1&id=2&tag[]=a&tag%5B%5D=b&a[b]=c&sp=a+b%20c&pct=%252f&empty=&flag&%C3%A9=%C3%A9&&=x");
     for (script, value) in [
         ("env.query.id", r#""2""#),
         (r#"env.query["id"]"#, r#""2""#),
         (r#"env.query.all("id")"#, r#"["1","2"]"#),
         (r#"env.query["tag[]"]"#, r#""b""#),
         (r#"env.query.all("tag[]")"#, r#"["a","b"]"#),
+        (r#"env.query.all("tag")"#, r#"["a","b"]"#),
+        (r#"env.query.list("tag")"#, r#"["a","b"]"#),
+        (r#"[env.query["a[b]"], env.query.a]"#, r#"["c",null]"#),
         ("env.query.sp", r#""a b c""#),
         ("env.query.pct", r#""%2f""#),
         ("[env.query.empty, env.query.flag]", r#"["",""]"#),
@@ -18,12 +21,12 @@ fn a_querys_fields_are_decoded_and_the_last_of_a_name_counts() {
         (r#"env.query.all("nope")"#, "[]"),
         (r#"["id" in env.query, "nope" in env.query, "flag" in env.query]"#, "[true,false,true]"),
         (r#"[env.query.get("id"), env.query.get("nope"), env.query.get("nope", 5)]"#, r#"["2",null,5]"#),
-        ("env.query.keys()", r#"["id","tag[]","sp","pct","empty","flag","é",""]"#),
-        ("env.query.values()", r#"["2","b","a b c","%2f","","","é","x"]"#),
-        ("env.query.len()", "8"),
-        ("let n = []; for name in env.query { n.push(name) } n[0] + n[1]", r#""idtag[]""#),
+        ("env.query.keys()", r#"["id","tag","a[b]","sp","pct","empty","flag","é",""]"#),
+        ("env.query.values()", r#"["2","b","c","a b c","%2f","","","é","x"]"#),
+        ("env.query.len()", "9"),
+        ("let n = []; for name in env.query { n.push(name) } n[0] + n[1]", r#""idtag""#),
         (r#"env.query.to_map()["id"]"#, r#""2""#),
-        ("`${env.query}`", r#""fields id, tag[], sp, pct, empty, flag, é, ""#),
+        ("`${env.query}`", r#""fields id, tag, a[b], sp, pct, empty, flag, é, ""#),
     ] {
         assert_eq!(asked().eval(script), value, "{script}");
     }
@@ -51,7 +54,8 @@ fn headers_are_found_in_any_letter_case_with_dash_and_underscore_as_written() {
 
 #[test]
 fn cookies_are_decoded_and_the_first_of_a_name_counts() {
-    let asked = || get("/api").header("cookie", "a=1; b=x%20y+z ;c=d=e; bad=%zz; junk").header("cookie", "a=2; empty=");
+    let asked =
+        || get("/api").header("cookie", "a=1; b=x%20y+z ;c=d=e; bad=%zz; junk; l[]=5").header("cookie", "a=2; empty=");
     for (script, value) in [
         ("env.cookies.a", r#""1""#),
         (r#"env.cookies.all("a")"#, r#"["1","2"]"#),
@@ -59,7 +63,8 @@ fn cookies_are_decoded_and_the_first_of_a_name_counts() {
         ("env.cookies.c", r#""d=e""#),
         ("env.cookies.bad", r#""%zz""#),
         ("[env.cookies.empty, env.cookies.junk]", r#"["",null]"#),
-        ("env.cookies.keys()", r#"["a","b","c","bad","empty"]"#),
+        (r#"[env.cookies["l[]"], env.cookies.l]"#, r#"["5",null]"#),
+        ("env.cookies.keys()", r#"["a","b","c","bad","l[]","empty"]"#),
     ] {
         assert_eq!(asked().eval(script), value, "{script}");
     }
