@@ -192,7 +192,13 @@ pub fn register(engine: &mut Engine) {
         .register_indexer_get(|context: NativeCallContext, env: &mut Env, key: ImmutableString| {
             env.value(&key).map_err(|wrong| wrong.raise(&context))
         })
-        .register_indexer_set(|env: &mut Env, key: ImmutableString, value: Dynamic| env.set(&key, value));
+        .register_indexer_set(|env: &mut Env, key: ImmutableString, value: Dynamic| env.set(&key, value))
+        // Rhai has a number of this name on every value.
+        .register_get_set(
+            "tag",
+            |env: &mut Env| env.set_before("tag").unwrap_or_default(),
+            |env: &mut Env, value: Dynamic| env.set("tag", value),
+        );
     // A property without a getter of its own is found by the indexer too, at twice the price.
     for key in KEYS {
         engine.register_get(key.name, |context: NativeCallContext, env: &mut Env| {

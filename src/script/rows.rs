@@ -142,6 +142,8 @@ pub(super) fn register(engine: &mut rhai::Engine) {
 fn register_row(engine: &mut rhai::Engine) {
     engine.register_type_with_name::<Row>("Row");
     engine.register_indexer_get(|call: NativeCallContext, row: &mut Row, name: &str| row.get(&call, name));
+    // Rhai has a number of this name on every value.
+    engine.register_get("tag", |call: NativeCallContext, row: &mut Row| row.get(&call, "tag"));
     engine.register_indexer_get(|call: NativeCallContext, row: &mut Row, index: INT| {
         let cell = usize::try_from(index).ok().and_then(|it| row.0.at(it));
         let cell = cell.ok_or_else(|| raise(&call, format!("the row has no column {index}")))?;

@@ -183,6 +183,10 @@ pub(super) fn register(engine: &mut Engine) {
         .register_indexer_get(|context: NativeCallContext, fields: &mut Fields, name: ImmutableString| {
             fields.value(&name).map(Option::unwrap_or_default).map_err(|wrong| wrong.raise(&context))
         })
+        // Rhai has a number of this name on every value.
+        .register_get("tag", |context: NativeCallContext, fields: &mut Fields| {
+            fields.value("tag").map(Option::unwrap_or_default).map_err(|wrong| wrong.raise(&context))
+        })
         .register_fn("all", |context: NativeCallContext, fields: Fields, name: &str| {
             fields.all(name).map_err(|wrong| wrong.raise(&context))
         })

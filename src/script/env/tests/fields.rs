@@ -11,6 +11,7 @@ fn a_querys_fields_are_decoded_and_the_last_of_a_name_counts() {
         (r#"env.query.all("tag[]")"#, r#"["a","b"]"#),
         (r#"env.query.all("tag")"#, r#"["a","b"]"#),
         (r#"env.query.list("tag")"#, r#"["a","b"]"#),
+        (r#"[env.query.tag, "tag" in env.query, "tag[]" in env.query]"#, r#"["b",true,true]"#),
         (r#"[env.query["a[b]"], env.query.a]"#, r#"["c",null]"#),
         ("env.query.sp", r#""a b c""#),
         ("env.query.pct", r#""%2f""#),

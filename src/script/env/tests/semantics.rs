@@ -24,6 +24,8 @@ fn an_env_is_read_and_written_like_a_map() {
         (r#"env["n"] = 1; env["n"] += 41; env["n"]"#, "42"),
         ("env.PATH_INFO = \"/other\"; [env.PATH_INFO, env[\"PATH_INFO\"]]", r#"["/other","/other"]"#),
         ("env.params = 5; env.params", "5"),
+        ("[env.tag, env.query.tag, env.headers.tag]", "[null,null,null]"),
+        ("env.tag = \"x\"; [env.tag, env[\"tag\"]]", r#"["x","x"]"#),
         (r#"env.get("nope", "d")"#, r#""d""#),
         (r#"env.get("PATH_INFO", "d")"#, r#""/x""#),
         (r#"env.get("PATH_INFO")"#, r#""/x""#),
