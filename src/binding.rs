@@ -62,7 +62,7 @@ mod tests {
     use crate::file::Hidden;
     use crate::http::{Connection, Id, Request, Upload};
     use crate::reply::{Content, Reply};
-    use crate::script::{Context, Ended, Engines, MAKERS, Script, Settings, Source, forms, named};
+    use crate::script::{Context, Ended, Engines, Library, MAKERS, Modules, Script, Settings, Source, forms, named};
     use crate::{auth, envelope};
 
     const TABLE: &str = "CREATE TABLE example (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
@@ -86,6 +86,7 @@ mod tests {
             software: "rhaid".into(),
             hidden: Rc::new(Hidden::new(Vec::new())),
             databases: Rc::new(Databases::new(&settings, 1)),
+            closures: Default::default(),
         };
         let source = Source {
             name: "example.rhai".into(),
@@ -112,7 +113,8 @@ mod tests {
             journal: Default::default(),
         });
         let ended = tokio::runtime::LocalRuntime::new().unwrap().block_on(async {
-            let load = || Script::load(&engines, source, &limits, context, functions);
+            let modules = Modules::gather(&source, &[]).into();
+            let load = || Script::load(&engines, modules, &Library::default(), &limits, context, functions);
             let script = fiber::run(limits.start_limits(), load).await.unwrap().map_err(|it| it.to_string()).unwrap();
             let env = script.env(request);
             env.set_auth(named(Some("example")));

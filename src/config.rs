@@ -208,8 +208,8 @@ pub fn read(path: &std::path::Path, overrides: &Overrides) -> Result<Config, Mis
         process.listen = vec![listen.clone()];
     }
     process.num_threads = overrides.num_threads.unwrap_or(process.num_threads);
-    let plans = hosts.iter().flat_map(|it| &it.paths).flat_map(|it| &it.handlers);
-    for file in plans.flat_map(|it| it.files()) {
+    let paths = hosts.iter().flat_map(|it| &it.paths);
+    for file in paths.flat_map(|path| path.handlers.iter().flat_map(|it| it.files(&path.inherited))) {
         if !files.contains(&file) {
             files.push(file);
         }
@@ -373,7 +373,8 @@ host.yaml:12:7: the path is `api`, expected one that begins with `/`";
     }
 
     /// Files and folders that examples may name; a name ending in `/` is a folder.
-    const FIXTURES: &[&str] = &["public/index.html", "handlers/hello.rhai", "conf/migrations/", "public/", "var/"];
+    const FIXTURES: &[&str] =
+        &["public/index.html", "handlers/hello.rhai", "conf/migrations/", "public/", "var/", "handlers/lib/"];
 
     #[test]
     fn every_example_is_accepted_at_each_of_its_levels() {

@@ -19,7 +19,7 @@ use crate::filter::Filters;
 use crate::handler::{Chain, Inherited, Workshop};
 use crate::http::{Connection, Emit, Id, Journal, Request, Upload};
 use crate::router::{HostName, Hosts, Paths, Target};
-use crate::script::{self, Engines};
+use crate::script::{self, Engines, Library};
 
 mod document;
 
@@ -72,6 +72,7 @@ impl Generation {
         let process = &config.process;
         let shared = Shared {
             engines,
+            library: Library::default(),
             databases: Rc::new(Databases::new(&config.databases, process.num_threads)),
             functions: binding::names().chain(script::names()).collect(),
             redaction: Arc::new(Redaction::gather(config.inherited().map(|it| &it.auth))),
@@ -169,6 +170,7 @@ fn emit(inherited: &Inherited, logs: &Logs) -> Emit {
 /// What all sites of a generation are made with.
 struct Shared<'a> {
     engines: &'a Engines,
+    library: Library,
     databases: Rc<Databases>,
     functions: Rc<[String]>,
     redaction: Arc<Redaction>,
@@ -191,6 +193,7 @@ impl Shared<'_> {
         let workshop = Workshop {
             engines: self.engines,
             host,
+            library: &self.library,
             inherited,
             envelope: &envelope,
             databases: &self.databases,

@@ -20,7 +20,7 @@ use crate::file::Hidden;
 use crate::filter::{cors, documents, expires, headers};
 use crate::http::{Request, Response};
 use crate::router::HostName;
-use crate::script::{Engines, Env, Settings as Limits};
+use crate::script::{Engines, Env, Library, Settings as Limits};
 
 mod chain;
 mod file;
@@ -165,8 +165,8 @@ pub const KINDS: &[Kind] = &[script::INLINE, script::FILE, file::FOLDER, file::S
 
 /// A handler as the configuration describes it: the same for all workers.
 pub trait Plan: fmt::Debug + Send + Sync {
-    /// The files that it was read from.
-    fn files(&self) -> Vec<PathBuf> {
+    /// The files that it was read from, by the settings of its path.
+    fn files(&self, _: &Inherited) -> Vec<PathBuf> {
         Vec::new()
     }
 
@@ -188,6 +188,8 @@ pub struct Workshop<'a> {
     pub engines: &'a Engines,
     /// The host that the path is of.
     pub host: &'a HostName,
+    /// The modules that the worker's scripts have imported.
+    pub library: &'a Library,
     /// The settings of the path.
     pub inherited: &'a Inherited,
     /// The form of the path's errors.

@@ -144,6 +144,23 @@ ends the request. HEAD is answered by GET's route, OPTIONS by the routes that th
 
 ";
 
+const MODULES: &str = "\
+## Modules
+
+`import \"lib/util\" as util;` at the top of a script makes the file `lib/util.rhai` known to it: its functions as `util::greet(\"you\")`,
+its constants as `util::NAME`, variables that it exports, and what it imports itself as `util::deep::add(1, 2)`; in closures and in
+functions. Names are looked for beside the importing file, then in the folders of `rhai.module-path`; those that begin with `./` or
+`../` only beside it. They don't lead out of the folder of the script (for an inline one: that of the configuration) or of the folder
+of the path in which they were found, neither by `..` nor by a link.
+
+A module runs once on each worker when the server starts, and is shared by the scripts that import it; an `import` in a function, in
+a block or with a computed name would read files while a request waits, and is refused. A module's functions see its own functions,
+constants (`global::NAME`) and imports, whatever the caller's are called, and so do closures wherever they are called: hand closures to
+other files, not names of functions. `private fn` is not seen outside. Functions for a type of `this` (`fn map.greet()`) are seen in
+their own file only.
+
+";
+
 const FUNCTIONS: &str = "\
 ## Functions
 
@@ -186,6 +203,7 @@ pub fn text() -> String {
     }
     out.push('\n');
     out.push_str(ROUTER);
+    out.push_str(MODULES);
     out.push_str(FUNCTIONS);
     for binding in BINDINGS {
         let _ = write!(out, "### {}::\n\n{}.\n\n", binding.name, capitalized(binding.summary));

@@ -1,17 +1,17 @@
 //! Handlers that are Rhai scripts: where their text comes from.
 
 use std::fs;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 mod running;
 
 use running::Running;
 
-use super::{Building, Handler, Kind, Plan, Workshop};
+use super::{Building, Handler, Inherited, Kind, Plan, Workshop};
 use crate::directive::{Node, Problem, Problems};
 use crate::fiber;
-use crate::script::{self, Context, Source};
+use crate::script::{self, Context, Modules, Source};
 
 /// `rhai.handler`: the script stands in the configuration.
 pub const INLINE: Kind = Kind {
@@ -34,11 +34,14 @@ pub const FILE: Kind = Kind {
 #[derive(Debug)]
 pub struct Script {
     pub source: Source,
+    /// It with what it imports, read when the settings of its path are known.
+    modules: OnceLock<Arc<Modules>>,
 }
 
 impl Plan for Script {
-    fn files(&self) -> Vec<PathBuf> {
-        vec![self.source.path.clone()]
+    fn files(&self, inherited: &Inherited) -> Vec<PathBuf> {
+        let modules = self.modules(inherited);
+        [&*self.source.path].into_iter().chain(modules.paths()).map(Path::to_owned).collect()
     }
 
     fn is_api(&self) -> bool {
@@ -51,6 +54,15 @@ impl Plan for Script {
 }
 
 impl Script {
+    fn new(source: Source) -> Script {
+        Script { source, modules: OnceLock::new() }
+    }
+
+    fn modules(&self, inherited: &Inherited) -> Arc<Modules> {
+        let gather = || Arc::new(Modules::gather(&self.source, &inherited.script.module_path));
+        self.modules.get_or_init(gather).clone()
+    }
+
     /// Compiles and starts the script, within the limits of its path.
     async fn start(&self, workshop: &Workshop<'_>) -> Result<Running, String> {
         let settings = &workshop.inherited.script;
@@ -61,10 +73,12 @@ impl Script {
             software: workshop.software.into(),
             hidden: workshop.hidden.clone(),
             databases: workshop.databases.clone(),
+            closures: Default::default(),
         };
+        let modules = self.modules(workshop.inherited);
         let load = || {
             let functions = workshop.functions.clone();
-            script::Script::load(workshop.engines, self.source.clone(), settings, context, functions)
+            script::Script::load(workshop.engines, modules, workshop.library, settings, context, functions)
         };
         let loaded = fiber::run(settings.start_limits(), load).await;
         let loaded =
@@ -96,20 +110,18 @@ fn inline(value: &Node) -> Result<Arc<dyn Plan>, Problems> {
         line: place.line,
         indent: place.indent,
     };
-    Ok(Arc::new(Script { source }))
+    Ok(Arc::new(Script::new(source)))
 }
 
 fn file(value: &Node) -> Result<Arc<dyn Plan>, Problems> {
     let path = value.existing_file()?;
     let text = fs::read_to_string(&path).map_err(|error| -> Problem { value.cannot_open(&path, &error) })?;
     let source = Source { name: path.display().to_string(), path, text: text.into(), line: 1, indent: 0 };
-    Ok(Arc::new(Script { source }))
+    Ok(Arc::new(Script::new(source)))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
     use crate::directive::parse;
 
@@ -131,8 +143,8 @@ mod tests {
             line: 2,
             indent: 2,
         };
-        assert_eq!(format!("{plan:?}"), format!("{:?}", Script { source }));
-        assert_eq!(plan.files(), [Path::new("conf/host.yaml")]);
+        assert_eq!(format!("{plan:?}"), format!("{:?}", Script::new(source)));
+        assert_eq!(plan.files(&Inherited::default()), [Path::new("conf/host.yaml")]);
     }
 
     #[test]
@@ -155,8 +167,8 @@ mod tests {
         let plan = read(&FILE, &text).unwrap();
         let name = path.display().to_string();
         let source = Source { name, path: path.clone(), text: "|env| 1".into(), line: 1, indent: 0 };
-        assert_eq!(format!("{plan:?}"), format!("{:?}", Script { source }));
-        assert_eq!(plan.files(), std::slice::from_ref(&path));
+        assert_eq!(format!("{plan:?}"), format!("{:?}", Script::new(source)));
+        assert_eq!(plan.files(&Inherited::default()), std::slice::from_ref(&path));
         fs::write(&path, b"\xff").unwrap();
         let message = read(&FILE, &text).unwrap_err().0[0].message().to_owned();
         assert_eq!(message, format!("`rhai.handler-file` is `{}`, which is not UTF-8", path.display()));

@@ -1,28 +1,34 @@
 //! What a script's value is: the app that answers requests.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
-use rhai::{Dynamic, EvalAltResult, FnPtr, OptimizationLevel, Position, Scope, Stmt};
+use rhai::{Dynamic, EvalAltResult, FnPtr, Position, Stmt};
 
 use super::context::Context;
 use super::engine::Engines;
 use super::env::Env;
 use super::fault::{innermost, stop_of};
-use super::program::{Function, Program, private_copy};
+use super::library::Library;
+use super::load::{self, Loading, Started};
+use super::modules::Modules;
+use super::private::private_copy;
+use super::program::{Function, Program};
 use super::raise::Refusal;
 use super::reply;
 use super::routes::{Dispatch, Router, Routes};
+use super::source::Sources;
 use super::text::short;
 use super::trace::Trace;
-use super::{Settings, Source, json};
+use super::{Settings, Source};
 use crate::fiber::{self, Limits, Stop, Waiting};
 use crate::http::Request;
 use crate::reply::Reply;
 
 /// A script that has been compiled and started.
 pub struct Script {
-    source: Source,
-    program: Program,
+    modules: Arc<Modules>,
+    program: Rc<Program>,
     app: App,
     context: Rc<Context>,
     functions: Rc<[String]>,
@@ -63,37 +69,30 @@ impl Settings {
 
 impl Script {
     /// Compiles a script and runs its top level. To be called on a fiber with
-    /// [`Settings::start_limits`]. `context.shapes` are learned here; `functions` are the names of
-    /// native functions, for suggestions.
+    /// [`Settings::start_limits`]. `context.shapes` are learned here; modules are taken from `library`
+    /// and put there; `functions` are the names of native functions, for suggestions.
     ///
     /// # Errors
     /// If the script does not compile, fails at its start, or has no app.
     pub fn load(
         engines: &Engines,
-        source: Source,
+        modules: Arc<Modules>,
+        library: &Library,
         settings: &Settings,
-        mut context: Context,
+        context: Context,
         functions: Rc<[String]>,
     ) -> std::result::Result<Script, Trace> {
         let engine = engines.with_call_levels(settings.max_call_levels);
-        let mut ast = engine.compile(&*source.text).map_err(|error| Trace::of_parse(&source, &error))?;
-        context.shapes = json::Shapes::default();
-        context.shapes.learn(&ast);
-        ast.set_source(source.name.as_str());
-        let ast = engine.optimize_ast(&Scope::new(), ast, OptimizationLevel::Simple);
-        let context = Rc::new(context);
-        let failed = |error: Box<EvalAltResult>| match stop_of(&error) {
-            Some(stop) => Trace::of_stop(&source, &error, limit_message(stop, "at its start")),
-            None => Trace::of_run(&source, &error, &functions),
-        };
-        let (program, value) = Program::load(engine, &ast, Dynamic::from(context.clone())).map_err(failed)?;
+        let mut loading = Loading::new(engine, settings.max_call_levels, &modules, library, &functions);
+        let Started { program, value, ast, context } = loading.start(context)?;
         let has_handle = ast.iter_functions().any(|it| it.name == "handle");
         let last = ast.statements().last().map_or(Position::NONE, Stmt::position);
+        let source = modules.source(0).clone();
         let app = App::of(value, has_handle).map_err(|message| Trace::at(&source, last, message))?;
         app.check(&program).map_err(|(position, message)| {
             Trace::at(&source, if position.is_none() { last } else { position }, message)
         })?;
-        Ok(Script { source, program, app, context, functions, max_memory: settings.max_memory })
+        Ok(Script { modules, program, app, context, functions, max_memory: settings.max_memory })
     }
 
     /// Answers a request. To be called on a fiber with [`Settings::limits`].
@@ -114,8 +113,8 @@ impl Script {
             Ok(value) => match reply::from_value(value) {
                 Ok(reply) => Ended::Reply(reply),
                 Err(message) => match fiber::tick() {
-                    Ok(()) => Ended::Failed(Trace::whole(&self.source, message)),
-                    Err(stop) => Ended::Stopped(stop, Trace::whole(&self.source, limit_message(stop, ""))),
+                    Ok(()) => Ended::Failed(Trace::whole(self.source(), message)),
+                    Err(stop) => Ended::Stopped(stop, Trace::whole(self.source(), limit_message(stop, ""))),
                 },
             },
             Err(error) => self.ended_by(&error),
@@ -129,7 +128,15 @@ impl Script {
 
     /// Where the script stands, for messages.
     pub fn source(&self) -> &Source {
-        &self.source
+        self.modules.source(0)
+    }
+
+    fn trace(&self, error: &EvalAltResult) -> Trace {
+        Trace::of_run(&self.sources(), error, &|file| load::names(&self.program, file, &self.functions))
+    }
+
+    fn sources(&self) -> Sources {
+        Sources::new(self.source(), self.modules.sources())
     }
 
     fn other_method(&self, allow: &str) -> Ended {
@@ -137,14 +144,14 @@ impl Script {
         let mut reply = Reply::new(405, envelope.fail_type(), envelope.fail("Method not allowed"));
         match reply.add_header("allow", allow) {
             Ok(()) => Ended::Reply(reply),
-            Err(message) => Ended::Failed(Trace::whole(&self.source, message)),
+            Err(message) => Ended::Failed(Trace::whole(self.source(), message)),
         }
     }
 
     /// `throw` of a reply or of a map with a status ends the request with it; all else is a fault.
     fn ended_by(&self, error: &EvalAltResult) -> Ended {
         if let Some(stop) = stop_of(error) {
-            return Ended::Stopped(stop, Trace::of_stop(&self.source, error, limit_message(stop, "")));
+            return Ended::Stopped(stop, Trace::of_stop(&self.sources(), error, limit_message(stop, "")));
         }
         let inner = innermost(error);
         if let EvalAltResult::ErrorTerminated(token, _) = inner
@@ -164,12 +171,12 @@ impl Script {
                 return match reply::status_of(code) {
                     Ok(code) => Ended::Refused(code, map.get("message").map(short)),
                     Err(message) => {
-                        Ended::Failed(Trace::at(&self.source, inner.position(), format!("a map was thrown: {message}")))
+                        Ended::Failed(self.trace(error).with_message(format!("a map was thrown: {message}")))
                     }
                 };
             }
         }
-        Ended::Failed(Trace::of_run(&self.source, error, &self.functions))
+        Ended::Failed(self.trace(error))
     }
 }
 
@@ -213,7 +220,7 @@ fn check_arity(program: &Program, function: &Function) -> std::result::Result<()
     }
 }
 
-fn limit_message(stop: Stop, when: &str) -> String {
+pub(super) fn limit_message(stop: Stop, when: &str) -> String {
     let what = match stop {
         Stop::Cancelled => "nobody waits for its answer any more",
         Stop::Time => "it took longer than `rhai.timeout`",

@@ -2,10 +2,11 @@
 
 use std::rc::Rc;
 
-use rhai::{ImmutableString, NativeCallContext};
+use rhai::{Dynamic, ImmutableString, NativeCallContext};
 
 use super::fault::{Result, raise};
 use super::json::Shapes;
+use super::library::Closures;
 use crate::auth;
 use crate::db::Databases;
 use crate::envelope;
@@ -25,6 +26,8 @@ pub struct Context {
     pub hidden: Rc<Hidden>,
     /// The databases of the generation.
     pub databases: Rc<Databases>,
+    /// The closures of the script and of the modules that it imports.
+    pub closures: Closures,
 }
 
 impl Context {
@@ -34,8 +37,21 @@ impl Context {
     /// If the call does not come from a script of a path.
     pub fn with<T>(call: &NativeCallContext, read: impl FnOnce(&Context) -> T) -> Result<T> {
         // The pointer is copied, so that nothing is locked while `read` may be suspended.
-        let context = call.tag().and_then(|tag| tag.read_lock::<Rc<Context>>().map(|it| Rc::clone(&it)));
+        let context = call.tag().and_then(Context::of);
         let context = context.ok_or_else(|| raise(call, "this is only there for the scripts of a path".to_owned()))?;
         Ok(read(&context))
+    }
+
+    /// The context that is the tag of a call.
+    pub(super) fn of(tag: &Dynamic) -> Option<Rc<Context>> {
+        tag.read_lock::<Rc<Context>>().map(|it| Rc::clone(&it))
+    }
+
+    /// Whether two tags are the same context.
+    pub(super) fn is_same(one: &Dynamic, other: &Dynamic) -> bool {
+        match (one.read_lock::<Rc<Context>>(), other.read_lock::<Rc<Context>>()) {
+            (Some(one), Some(other)) => Rc::ptr_eq(&one, &other),
+            _ => false,
+        }
     }
 }

@@ -5,12 +5,12 @@ use std::collections::HashMap;
 
 use rhai::{Dynamic, OptimizationLevel};
 
-use super::{builtins, cookie, decimal, env, file, makers, reply, routes, rows, text};
+use super::{builtins, cookie, decimal, env, file, library, makers, reply, routes, rows, text};
 use crate::fiber;
 
 /// Deepest nesting of expressions at the top level and in functions; with it and 64 call levels
 /// the worst legal script uses 2.4 MiB of a fiber's 4 MiB stack.
-const EXPRESSION_DEPTHS: (usize, usize) = (64, 32);
+pub(super) const EXPRESSION_DEPTHS: (usize, usize) = (64, 32);
 
 /// Adds native functions to an engine.
 pub type Register = fn(&mut rhai::Engine);
@@ -44,6 +44,10 @@ impl Engines {
         // The order of keys is learned from the script as it was written; `load` optimizes then.
         engine.set_optimization_level(OptimizationLevel::None);
         engine.set_module_resolver(rhai::module_resolvers::DummyModuleResolver::new());
+        #[allow(deprecated, reason = "Rhai marks its volatile interface so; the version is pinned")]
+        engine.on_missing_function(|name, arguments, is_method, context| {
+            library::call_closure(name, arguments, is_method, &context)
+        });
         engine.on_progress(|_| fiber::tick().err().map(Dynamic::from));
         builtins::replace(&mut engine);
         decimal::register(&mut engine);

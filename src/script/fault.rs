@@ -1,6 +1,6 @@
 //! Errors that native functions raise: one way for all, with the place of the call.
 
-use rhai::{Dynamic, EvalAltResult, NativeCallContext};
+use rhai::{Dynamic, EvalAltResult, ImmutableString, NativeCallContext, Position};
 
 use crate::fiber::Stop;
 
@@ -13,10 +13,29 @@ pub fn raise(call: &NativeCallContext, value: impl Into<Dynamic>) -> Box<EvalAlt
     EvalAltResult::ErrorRuntime(value.into(), call.call_position()).into()
 }
 
+/// A stop that came out of a module: Rhai would forget where it was.
+#[derive(Clone, Debug)]
+pub(super) struct StoppedAt {
+    pub(super) stop: Stop,
+    /// The name of the file.
+    pub(super) source: ImmutableString,
+    pub(super) position: Position,
+}
+
 /// Why the script was stopped, if it was.
 pub(super) fn stop_of(error: &EvalAltResult) -> Option<Stop> {
     match innermost(error) {
-        EvalAltResult::ErrorTerminated(token, _) => token.read_lock::<Stop>().map(|it| *it),
+        EvalAltResult::ErrorTerminated(token, _) => {
+            token.read_lock::<Stop>().map(|it| *it).or_else(|| stopped_at(error).map(|it| it.stop))
+        }
+        _ => None,
+    }
+}
+
+/// Where the script was stopped, if that was in a module.
+pub(super) fn stopped_at(error: &EvalAltResult) -> Option<StoppedAt> {
+    match innermost(error) {
+        EvalAltResult::ErrorTerminated(token, _) => token.read_lock::<StoppedAt>().map(|it| it.clone()),
         _ => None,
     }
 }
@@ -28,5 +47,28 @@ pub(super) fn innermost(error: &EvalAltResult) -> &EvalAltResult {
             innermost(inner)
         }
         _ => error,
+    }
+}
+
+/// Whether a function's name is that of a closure, which Rhai makes up.
+pub(super) fn is_closure(name: &str) -> bool {
+    name.starts_with("anon$")
+}
+
+/// An error on its way out of a module, with the call that led there. Those that nobody catches
+/// must stay as they are; where they were raised is kept in them.
+#[cold]
+pub(super) fn left(error: EvalAltResult, name: &str, source: &str, call: Position) -> Box<EvalAltResult> {
+    match error {
+        EvalAltResult::ErrorTerminated(token, at) => {
+            let placed = match token.read_lock::<Stop>().map(|it| *it) {
+                Some(stop) => Dynamic::from(StoppedAt { stop, source: source.into(), position: at }),
+                None => token,
+            };
+            EvalAltResult::ErrorTerminated(placed, call).into()
+        }
+        EvalAltResult::ErrorStackOverflow(_) => EvalAltResult::ErrorStackOverflow(call).into(),
+        error if error.is_system_exception() || error.is_pseudo_error() => error.into(),
+        error => EvalAltResult::ErrorInFunctionCall(name.to_owned(), source.to_owned(), error.into(), call).into(),
     }
 }

@@ -3,33 +3,46 @@
 //! Functions are evaluated with kept state, which takes a fifth fewer instructions than
 //! `FnPtr::call`, and is the only way in which imports and `global::` constants work inside handlers.
 
-use std::cell::{OnceCell, RefCell};
+mod contents;
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use rhai::{
-    AST, ASTNode, Array, Caches, Dynamic, EvalAltResult, EvalContext, Expr, FnPtr, GlobalRuntimeState, ImmutableString,
-    Map, Position, Scope, Stmt, StmtBlock,
+    AST, ASTNode, Caches, Dynamic, EvalAltResult, EvalContext, Expr, FnPtr, GlobalRuntimeState, ImmutableString,
+    Position, Scope, Stmt, StmtBlock,
 };
 
-use super::fault::Result;
+use super::context::Context;
+use super::fault::{Result, is_closure, left};
+use super::private::{holds_closure, private_copy};
 
 /// States of calls that a script keeps.
 const KEPT_STATES: usize = 64;
 
-/// A script whose top level has run.
+/// A script that is compiled; its functions can be called, and its top level runs once.
 pub(super) struct Program {
     engine: &'static rhai::Engine,
-    global: GlobalRuntimeState,
+    /// Its top level.
+    statements: Vec<Stmt>,
+    /// What each call begins with; complete when the top level has run.
+    global: RefCell<GlobalRuntimeState>,
     /// Whether a constant holds a closure: what that captured must not be seen by other calls.
-    has_closures: bool,
+    has_closures: Cell<bool>,
     /// The script's functions, without its top level.
     functions: AST,
+    /// Those of its closures that other scripts call.
+    closures: RefCell<HashMap<ImmutableString, Rc<Definition>>>,
+    /// What it imports, by the names that it gave them.
+    imported: RefCell<Vec<(ImmutableString, Rc<Program>)>>,
     #[expect(clippy::vec_box, reason = "each call takes one out and puts it back: a pointer is moved, not the state")]
     states: RefCell<Vec<Box<CallState>>>,
 }
 
 /// A function as the script defines it.
-struct Definition {
+pub(super) struct Definition {
+    name: ImmutableString,
     parameters: Vec<ImmutableString>,
     /// Its statements, to be evaluated as they are: a call through Rhai's own function would put its
     /// position, which is none, in the place of that where a limit was hit.
@@ -48,48 +61,117 @@ pub(super) struct Function {
     name: ImmutableString,
     captured: Vec<Dynamic>,
     /// Looked up at the first call.
-    definition: OnceCell<Option<Rc<Definition>>>,
+    definition: OnceCell<Option<Found>>,
+}
+
+/// A function's definition, and the module that it is of, unless it is of the script itself.
+struct Found {
+    module: Option<Rc<Program>>,
+    definition: Rc<Definition>,
 }
 
 impl Program {
-    /// Runs the top level of a script once. Gives its value beside the program.
-    ///
-    /// # Errors
-    /// What the top level raised.
-    pub(super) fn load(engine: &'static rhai::Engine, ast: &AST, tag: Dynamic) -> Result<(Program, Dynamic)> {
+    /// A script whose top level has not run.
+    pub(super) fn new(engine: &'static rhai::Engine, ast: &AST, tag: Dynamic) -> Program {
         let mut global = engine.new_global_runtime_state();
         global.lib.push(ast.shared_lib().clone());
         global.source = ast.source().map(Into::into);
         global.tag = tag;
-        let block = block(ast.statements().to_vec());
+        // Shared with the state that the top level runs in, so that functions that are called
+        // meanwhile see what is there.
+        global.constants = Some(Rc::default());
+        Program {
+            engine,
+            statements: ast.statements().to_vec(),
+            global: RefCell::new(global),
+            has_closures: Cell::new(false),
+            functions: ast.clone_functions_only(),
+            closures: RefCell::default(),
+            imported: RefCell::default(),
+            states: RefCell::default(),
+        }
+    }
+
+    /// Runs the top level, with the modules that `import` gives for its names. Gives its value, and
+    /// the variables that are left.
+    ///
+    /// # Errors
+    /// What the top level raised.
+    pub(super) fn run(
+        &self,
+        import: impl Fn(&str) -> Option<rhai::Shared<rhai::Module>>,
+    ) -> Result<(Dynamic, Scope<'static>)> {
+        let mut global = self.global.borrow().clone();
         let (mut caches, mut scope) = (Caches::new(), Scope::new());
-        // Without rewinding the scope, imports and constants stay in `global`.
-        #[allow(deprecated, reason = "Rhai marks its volatile interface so; the version is pinned")]
-        let value = EvalContext::new(engine, &mut global, &mut caches, &mut scope, None)
-            .eval_expression_tree_raw(&(&block).into(), false);
+        let mut value = Ok(Dynamic::UNIT);
+        // A module is put where its `import` stands: what follows knows it by its place among those
+        // before it. Rhai's own statement would ask its resolver again.
+        for part in self.statements.split_inclusive(|it| matches!(it, Stmt::Import(..))) {
+            let (import_statement, rest) = match part.split_last() {
+                Some((Stmt::Import(import, _), rest)) => (Some(import), rest),
+                _ => (None, part),
+            };
+            if !rest.is_empty() {
+                let block = block(rest.to_vec());
+                // Without rewinding the scope, imports and constants stay in `global`.
+                #[allow(deprecated, reason = "Rhai marks its volatile interface so; the version is pinned")]
+                let result = EvalContext::new(self.engine, &mut global, &mut caches, &mut scope, None)
+                    .eval_expression_tree_raw(&(&block).into(), false);
+                value = result;
+            }
+            if value.is_err() {
+                break;
+            }
+            if let Some(statement) = import_statement
+                && let Expr::StringConstant(path, _) = &statement.0
+                && let Some(module) = import(path)
+            {
+                global.push_import(statement.1.name.clone(), module.clone());
+                self.global.borrow_mut().push_import(statement.1.name.clone(), module);
+                // What was resolved before may mean something else now.
+                caches = Caches::new();
+                value = Ok(Dynamic::UNIT);
+            }
+        }
         let value = returned(value)?;
-        let constants = global.constants.as_ref();
-        let has_closures = constants.is_some_and(|it| it.borrow().values().any(holds_closure));
-        let functions = ast.clone_functions_only();
-        Ok((Program { engine, global, has_closures, functions, states: RefCell::default() }, value))
+        let has_closures = global.constants.as_ref().is_some_and(|it| it.borrow().values().any(holds_closure));
+        self.has_closures.set(has_closures);
+        *self.global.borrow_mut() = global;
+        // Those of calls that were made meanwhile lack what came later.
+        self.states.borrow_mut().clear();
+        Ok((value, scope))
     }
 
     /// How many arguments a function takes beside what it captured, and where it is defined; `None`
     /// if the script does not define it. Of several with its name the one that takes the env counts.
     pub(super) fn arity(&self, function: &Function) -> Option<(usize, Position)> {
+        if let Some(module) = self.module_of(&function.name) {
+            // Its place would be read as one of this script.
+            return module.arity(function).map(|(count, _)| (count, Position::NONE));
+        }
         let same_name = || self.functions.iter_fn_def().filter(|it| it.name == function.name);
         let definition =
             same_name().find(|it| it.params.len() == function.parameters()).or_else(|| same_name().next())?;
         Some((definition.params.len().saturating_sub(function.captured.len()), definition.body.start_position()))
     }
 
+    /// A closure of this script, which another one calls.
+    pub(super) fn closure(&self, name: &str, count: usize) -> Option<Rc<Definition>> {
+        if let Some(known) = self.closures.borrow().get(name) {
+            return Some(known.clone()).filter(|it| it.parameters.len() == count);
+        }
+        let definition = self.define(name, count)?;
+        self.closures.borrow_mut().insert(definition.name.clone(), definition.clone());
+        Some(definition)
+    }
+
     /// The statements of a function. Rhai shows them to who walks through a whole script, and does
     /// not say whose they are, nor does their place: the optimizer moves statements. So the function
     /// is walked through in a script of its own.
-    fn define(&self, function: &Function) -> Option<Rc<Definition>> {
-        let is_it = |name: &str, count: usize| name == function.name && count == function.parameters();
+    pub(super) fn define(&self, name: &str, count: usize) -> Option<Rc<Definition>> {
+        let is_it = |other: &str, parameters: usize| other == name && parameters == count;
         let mut found = self.functions.iter_fn_def().filter(|it| is_it(&it.name, it.params.len()));
-        let parameters = found.next()?.params.to_vec();
+        let definition = found.next()?;
         if found.next().is_some() {
             // One of them is for a certain type of `this`: they can't be told apart here.
             return None;
@@ -104,7 +186,8 @@ impl Program {
             }
             true
         });
-        Some(Rc::new(Definition { parameters, body: block(statements) }))
+        let parameters = definition.params.to_vec();
+        Some(Rc::new(Definition { name: definition.name.clone(), parameters, body: block(statements) }))
     }
 
     /// Calls a function of the script. Each call has its own copy of what the function captured.
@@ -118,22 +201,68 @@ impl Program {
     }
 
     fn call_with(&self, function: &Function, this: Option<&mut Dynamic>, argument: Dynamic) -> Result<Dynamic> {
-        let mut state = self.states.borrow_mut().pop().unwrap_or_else(|| {
-            Box::new(CallState { global: self.global.clone(), caches: Caches::new(), scope: Scope::new() })
+        let found = function.definition.get_or_init(|| self.find(function));
+        let Some(Found { module, definition }) = found else {
+            return Err(EvalAltResult::ErrorFunctionNotFound(format!("{} (Env)", function.name), Position::NONE).into());
+        };
+        let arguments = function.captured.iter().map(private_copy).chain([argument]);
+        let Some(module) = module else {
+            let mut state = self.state();
+            state.global.level = 0;
+            return returned(self.evaluate(state, definition, this, arguments));
+        };
+        let tag = self.global.borrow().tag.clone();
+        let result = module.enter(definition, this, arguments, &tag, 0);
+        returned(result.map_err(|error| left(*error, &definition.name, &module.name(), Position::NONE)))
+    }
+
+    /// Calls a function of this script from another one, whose `tag` the call has: it sees its own
+    /// functions, imports and constants, as where it stands.
+    pub(super) fn enter(
+        &self,
+        definition: &Definition,
+        this: Option<&mut Dynamic>,
+        arguments: impl Iterator<Item = Dynamic>,
+        tag: &Dynamic,
+        level: usize,
+    ) -> Result<Dynamic> {
+        if level > self.engine.max_call_levels() {
+            return Err(EvalAltResult::ErrorStackOverflow(Position::NONE).into());
+        }
+        let mut state = self.state();
+        state.global.level = level;
+        if !Context::is_same(&state.global.tag, tag) {
+            state.global.tag = tag.clone();
+        }
+        match self.evaluate(state, definition, this, arguments).map_err(|error| *error) {
+            Err(EvalAltResult::Return(value, _)) => Ok(value),
+            result => result.map_err(Box::new),
+        }
+    }
+
+    fn state(&self) -> Box<CallState> {
+        let kept = self.states.borrow_mut().pop();
+        let mut state = kept.unwrap_or_else(|| {
+            Box::new(CallState { global: self.global.borrow().clone(), caches: Caches::new(), scope: Scope::new() })
         });
         state.global.num_operations = 0;
-        state.global.level = 0;
-        if self.has_closures {
-            state.global.constants = self.global.constants.as_ref().map(|it| {
+        if self.has_closures.get() {
+            state.global.constants = self.global.borrow().constants.as_ref().map(|it| {
                 let copies = it.borrow().iter().map(|(name, value)| (name.clone(), private_copy(value))).collect();
                 Rc::new(RefCell::new(copies))
             });
         }
-        let definition = function.definition.get_or_init(|| self.define(function));
-        let definition = definition
-            .as_ref()
-            .ok_or_else(|| EvalAltResult::ErrorFunctionNotFound(format!("{} (Env)", function.name), Position::NONE))?;
-        let arguments = function.captured.iter().map(private_copy).chain([argument]);
+        state
+    }
+
+    #[inline]
+    fn evaluate(
+        &self,
+        mut state: Box<CallState>,
+        definition: &Definition,
+        this: Option<&mut Dynamic>,
+        arguments: impl Iterator<Item = Dynamic>,
+    ) -> Result<Dynamic> {
         state.scope.extend(definition.parameters.iter().cloned().zip(arguments));
         #[allow(deprecated, reason = "Rhai marks its volatile interface so; the version is pinned")]
         let result = EvalContext::new(self.engine, &mut state.global, &mut state.caches, &mut state.scope, this)
@@ -144,7 +273,21 @@ impl Program {
         if states.len() < KEPT_STATES {
             states.push(state);
         }
-        returned(result)
+        result
+    }
+
+    fn find(&self, function: &Function) -> Option<Found> {
+        let module = self.module_of(&function.name);
+        let definition = module.as_deref().unwrap_or(self).define(&function.name, function.parameters())?;
+        Some(Found { module, definition })
+    }
+
+    /// The module that a closure is of, unless it is of this script.
+    fn module_of(&self, name: &str) -> Option<Rc<Program>> {
+        if !is_closure(name) || self.functions.iter_fn_def().any(|it| it.name == name) {
+            return None;
+        }
+        Context::of(&self.global.borrow().tag)?.closures.program_of(name)
     }
 }
 
@@ -181,39 +324,4 @@ impl Function {
         let captured = pointer.curry().iter().map(private_copy).collect();
         Function { name: pointer.fn_name().into(), captured, definition: OnceCell::new() }
     }
-}
-
-/// A copy that shares nothing with its original: captured variables are shared cells otherwise,
-/// and two requests in flight would see each other's changes.
-pub(super) fn private_copy(value: &Dynamic) -> Dynamic {
-    let value = value.flatten_clone();
-    if value.is_fnptr() {
-        let mut pointer = value.cast::<FnPtr>();
-        for captured in pointer.iter_curry_mut() {
-            *captured = private_copy(captured);
-        }
-        return pointer.into();
-    }
-    if value.is_array() {
-        let array = value.cast::<Array>();
-        let copy = if array.iter().any(may_share) { array.iter().map(private_copy).collect() } else { array };
-        return copy.into();
-    }
-    if value.is_map() {
-        let map = value.cast::<Map>();
-        let shares = map.values().any(may_share);
-        let copy = |map: Map| map.iter().map(|(key, value)| (key.clone(), private_copy(value))).collect();
-        return Dynamic::from_map(if shares { copy(map) } else { map });
-    }
-    value
-}
-
-fn holds_closure(value: &Dynamic) -> bool {
-    value.is_fnptr()
-        || value.as_array_ref().is_ok_and(|it| it.iter().any(holds_closure))
-        || value.as_map_ref().is_ok_and(|it| it.values().any(holds_closure))
-}
-
-fn may_share(value: &Dynamic) -> bool {
-    value.is_shared() || value.is_fnptr() || value.is_map() || value.is_array()
 }

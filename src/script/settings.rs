@@ -1,8 +1,9 @@
 //! The limits of a script's call.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::directive::{self, Directive, Level, Repeat};
+use crate::directive::{self, Directive, Level, Problems, Repeat};
 
 /// What one call of a script may use; inherited from level to level.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +16,8 @@ pub struct Settings {
     pub max_call_levels: usize,
     /// Bytes that one call may hold; more get 500.
     pub max_memory: u64,
+    /// Folders that modules are imported from, beside the script's own.
+    pub module_path: Vec<PathBuf>,
 }
 
 impl Default for Settings {
@@ -24,6 +27,7 @@ impl Default for Settings {
             max_operations: 100_000_000,
             max_call_levels: 64,
             max_memory: 64 << 20,
+            module_path: Vec::new(),
         }
     }
 }
@@ -86,6 +90,21 @@ impl directive::Settings for Settings {
                 Ok(())
             },
         },
+        Directive {
+            name: "rhai.module-path",
+            levels: LEVELS,
+            repeat: Repeat::AddsUp,
+            summary: "A folder, or a list of them, where scripts find what they `import`, after the folder of the \
+                      importing file; relative to the current folder.",
+            example: "rhai.module-path: handlers/lib",
+            apply: |settings, value| {
+                let mut problems = Problems::default();
+                for folder in value.items() {
+                    settings.module_path.extend(problems.check(folder.existing_folder()));
+                }
+                problems.or(())
+            },
+        },
     ];
 }
 
@@ -94,7 +113,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::directive::{Problems, Section, parse};
+    use crate::directive::{Section, parse};
 
     fn settings(text: &str) -> Result<Settings, Problems> {
         let mut settings = Settings::default();
@@ -107,12 +126,13 @@ mod tests {
 
     #[test]
     fn every_limit_can_be_set() {
-        let text = "rhai.timeout: 0.25\nrhai.max-operations: 7\nrhai.max-call-levels: 8\nrhai.max-memory: 1 MB\n";
+        let text = "rhai.timeout: 0.25\nrhai.max-operations: 7\nrhai.max-call-levels: 8\nrhai.max-memory: 1 MB\nrhai.module-path: [src, .]\n";
         let expected = Settings {
             timeout: Duration::from_millis(250),
             max_operations: 7,
             max_call_levels: 8,
             max_memory: 1_000_000,
+            module_path: vec!["src".into(), ".".into()],
         };
         assert_eq!(settings(text), Ok(expected));
     }

@@ -47,6 +47,33 @@ impl Source {
         let (margin, indent) = (" ".repeat(label.len()), " ".repeat(self.indent));
         format!("\n  {label} | {indent}{line}\n  {margin} | {indent}{before}{}", "^".repeat(width.max(1)))
     }
+
+    /// The lines around a position with their numbers in the file, and whether it is on the line.
+    pub(super) fn around(&self, position: Position) -> Vec<(usize, &str, bool)> {
+        const BESIDE: usize = 6;
+        let Some(line) = position.line() else { return Vec::new() };
+        let lines = self.text.lines().enumerate().skip(line.saturating_sub(BESIDE + 1)).take(2 * BESIDE + 1);
+        lines.map(|(index, text)| (index + self.line, text, index + 1 == line)).collect()
+    }
+}
+
+/// The texts that a script consists of: its own, and those of the modules that it imports.
+#[derive(Clone, Debug)]
+pub(super) struct Sources {
+    pub(super) own: Source,
+    others: Vec<Source>,
+}
+
+impl Sources {
+    /// The texts `all`, of which one is the script's own.
+    pub(super) fn new<'s>(own: &Source, all: impl Iterator<Item = &'s Source>) -> Sources {
+        Sources { own: own.clone(), others: all.filter(|it| it.name != own.name).cloned().collect() }
+    }
+
+    /// The text of the file that Rhai names so.
+    pub(super) fn named(&self, name: &str) -> &Source {
+        self.others.iter().find(|it| it.name == name).unwrap_or(&self.own)
+    }
 }
 
 #[cfg(test)]

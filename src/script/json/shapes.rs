@@ -30,10 +30,9 @@ enum Order {
 }
 
 impl Shapes {
-    /// Learns the map literals of a script, in the order in which they stand in it. It must have
+    /// The keys of the map literals of a script, in the order in which they stand in it. It must have
     /// been compiled without optimization, which would have made values of constant literals.
-    /// Of literals with the same keys the first that was learned counts.
-    pub fn learn(&mut self, ast: &AST) {
+    pub fn literals(ast: &AST) -> Vec<Vec<Identifier>> {
         let mut literals: Vec<(Position, Vec<Identifier>)> = Vec::new();
         ast.walk(&mut |nodes: &[ASTNode]| {
             if let Some(ASTNode::Expr(Expr::Map(map, position))) = nodes.last() {
@@ -43,8 +42,13 @@ impl Shapes {
         });
         // The functions, closures among them, come in no order.
         literals.sort_by_key(|(position, _)| (position.line(), position.position()));
-        for (_, keys) in literals {
-            self.add(&keys);
+        literals.into_iter().map(|(_, keys)| keys).collect()
+    }
+
+    /// Learns the literals of a script. Of those with the same keys the first that was learned counts.
+    pub fn add_all(&mut self, literals: &[Vec<Identifier>]) {
+        for keys in literals {
+            self.add(keys);
         }
     }
 
@@ -106,7 +110,7 @@ mod tests {
         engine.set_optimization_level(OptimizationLevel::None);
         let ast = engine.compile(script).unwrap();
         let mut shapes = Shapes::default();
-        shapes.learn(&ast);
+        shapes.add_all(&Shapes::literals(&ast));
         let ast = engine.optimize_ast(&Scope::new(), ast, OptimizationLevel::Simple);
         let mut out = Vec::new();
         write(&mut out, &engine.eval_ast::<Dynamic>(&ast).unwrap(), &shapes).unwrap();

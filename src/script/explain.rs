@@ -1,0 +1,206 @@
+//! Rhai's errors in our words, with a way out where one is known.
+
+use rhai::{EvalAltResult, ParseError, ParseErrorType, Position};
+
+use super::env::KEYS;
+use super::reserved;
+use super::source::Source;
+use super::text::short;
+use crate::directive::suggest;
+
+/// What is to be said of an error.
+pub(super) struct Explained {
+    pub(super) message: String,
+    pub(super) hint: Option<String>,
+    /// Characters of the word that is wrong.
+    pub(super) width: usize,
+}
+
+fn say(message: impl Into<String>, hint: Option<String>, width: usize) -> Explained {
+    Explained { message: message.into(), hint, width }
+}
+
+/// Why a script can't be compiled. `functions` are the names of native functions.
+pub(super) fn parse(source: &Source, error: &ParseError, functions: &[String]) -> Explained {
+    let kind = &*error.0;
+    let line = Line::of(source, error.1);
+    if let Some(word) = reserved::word(kind, line.after) {
+        let (message, hint) = reserved::explain(word, line.before, &line.after[word.len()..]);
+        return say(message, Some(hint), word.chars().count());
+    }
+    match kind {
+        ParseErrorType::VariableUndefined(name) => {
+            let hint = undefined_hint(source, name, line.after, functions);
+            say(format!("no variable `{name}`"), hint, name.chars().count())
+        }
+        ParseErrorType::ModuleUndefined(name) => {
+            let aliases = source.text.lines().filter_map(alias);
+            let namespaces: Vec<&str> = namespaces(functions).chain(aliases).collect();
+            let hint = match suggest(name, namespaces) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("a module is known after `import \"…\" as {name};` at the top of the script"),
+            };
+            say(format!("no module `{name}`"), Some(hint), name.chars().count())
+        }
+        other => say(lower_first(&other.to_string()), None, 1),
+    }
+}
+
+/// Why a script failed at `position`. `names` are the functions and constants that it could have meant.
+pub(super) fn run(source: &Source, error: &EvalAltResult, position: Position, names: &[String]) -> Explained {
+    match error {
+        EvalAltResult::ErrorFunctionNotFound(signature, _) => unknown_function(source, signature, position, names),
+        EvalAltResult::ErrorRuntime(value, _) if value.is_unit() => say("thrown: `()`", None, 1),
+        EvalAltResult::ErrorRuntime(value, _) => match value.as_map_ref() {
+            Ok(map) if map.contains_key("message") => say(of_map(&map), None, 1),
+            _ => say(short(value), None, 1),
+        },
+        EvalAltResult::ErrorVariableNotFound(name, _) => {
+            let near = suggest(name, names.iter().map(String::as_str));
+            let hint = near.map(|it| format!("did you mean `{it}`?")).or_else(|| {
+                let plain = name.strip_prefix("global::")?;
+                declares(source, "let", plain).then(|| format!("`global::` has constants: make it `const {plain}`"))
+            });
+            say(format!("no variable `{name}`"), hint, name.chars().count())
+        }
+        EvalAltResult::ErrorStackOverflow(_) => say("calls are nested deeper than `rhai.max-call-levels`", None, 1),
+        EvalAltResult::ErrorModuleNotFound(name, _) => say(format!("no module `{name}`"), None, 1),
+        EvalAltResult::ErrorDotExpr(text, _) => property(source, text, position),
+        other => {
+            let text = other.to_string();
+            let text = text.rsplit_once(" (line ").map_or(text.as_str(), |(message, _)| message);
+            say(lower_first(text), None, 1)
+        }
+    }
+}
+
+/// A map that was thrown: its message, and what says which sort of fault it is.
+fn of_map(map: &rhai::Map) -> String {
+    let message = short(&map["message"]);
+    match map.get("kind").filter(|it| it.is_string()) {
+        Some(kind) => format!("{message} (kind: {})", short(kind)),
+        None => message,
+    }
+}
+
+/// `db::frist (&str, array)` of Rhai: a name that is unknown, or known with other arguments.
+fn unknown_function(source: &Source, signature: &str, position: Position, names: &[String]) -> Explained {
+    let (name, arguments) = signature.split_once(" (").unwrap_or((signature, ")"));
+    let is_operator = !name.starts_with(|it: char| it.is_alphabetic() || it == '_');
+    let width = name.chars().count();
+    let arguments = arguments.strip_suffix(')').unwrap_or(arguments);
+    let arguments = arguments.replace("&str | ImmutableString | String", "string").replace("i64", "int");
+    if is_operator || names.iter().any(|it| it == name) {
+        return say(format!("`{name}` takes no ({arguments})"), None, width);
+    }
+    // A method of what is not there says more by its object.
+    if let Some(hint) = nothing_hint(&Line::of(source, position), &arguments) {
+        return say(format!("no function `{name}` for ({arguments})"), Some(hint), width);
+    }
+    match suggest(name, names.iter().map(String::as_str)) {
+        Some(near) => say(format!("no function `{name}`"), Some(format!("did you mean `{near}`?")), width),
+        None => say(format!("no function `{name}` for ({arguments})"), None, width),
+    }
+}
+
+fn nothing_hint(line: &Line<'_>, arguments: &str) -> Option<String> {
+    let receiver = line.before.strip_suffix('.').map(reserved::receiver)?;
+    (arguments.split(',').next()? == "()" && !receiver.is_empty()).then(|| match meant_key(receiver) {
+        Some(key) => format!("`{receiver}` is `()`; did you mean `env.{key}`?"),
+        None => format!("`{receiver}` is `()`"),
+    })
+}
+
+/// A property of what has none: Rhai says the type only.
+fn property(source: &Source, text: &str, position: Position) -> Explained {
+    let line = Line::of(source, position);
+    // The place is that of the dot, or of the name.
+    let name = line.after.trim_start_matches(['.', '?']);
+    let name = &name[..name.find(|it: char| !it.is_alphanumeric() && it != '_').unwrap_or(name.len())];
+    let kind = text.split('\'').nth(3).or_else(|| text.split('\'').nth(1)).unwrap_or_default();
+    let kind = match kind {
+        "i64" => "int",
+        "f64" => "float",
+        other => other,
+    };
+    let before = line.before.trim_end_matches(['.', '?']);
+    let receiver = reserved::receiver(before);
+    let message = match receiver {
+        "" => format!("a value of the type `{kind}` has no property `{name}`"),
+        receiver if kind == "()" => format!("`{receiver}` is `()`, which has no property `{name}`"),
+        receiver => format!("`{receiver}` is of the type `{kind}`, which has no property `{name}`"),
+    };
+    let hint = match (kind, meant_key(receiver)) {
+        (_, Some(key)) => Some(format!("did you mean `env.{key}`?")),
+        ("()", None) if !receiver.is_empty() => Some(format!("`{receiver}?.{name}` is `()` where `{receiver}` is")),
+        _ => None,
+    };
+    say(message, hint, name.chars().count().max(1))
+}
+
+/// The key of the env that was meant by `env.parms`.
+fn meant_key(receiver: &str) -> Option<&'static str> {
+    let name = receiver.strip_prefix("env.")?;
+    if KEYS.iter().any(|it| it.name == name) { None } else { suggest(name, KEYS.iter().map(|it| it.name)) }
+}
+
+/// The line of a place: what stands before it, and from it on.
+struct Line<'s> {
+    before: &'s str,
+    after: &'s str,
+}
+
+impl Line<'_> {
+    fn of(source: &Source, position: Position) -> Line<'_> {
+        let line = position.line().and_then(|it| source.text.lines().nth(it - 1)).unwrap_or_default();
+        let column = position.position().unwrap_or(1).saturating_sub(1);
+        let split = line.char_indices().nth(column).map_or(line.len(), |it| it.0);
+        Line { before: &line[..split], after: &line[split..] }
+    }
+}
+
+/// What stands before `::` in the names of native functions.
+fn namespaces(functions: &[String]) -> impl Iterator<Item = &str> {
+    functions.iter().filter_map(|it| it.split_once("::")).map(|it| it.0)
+}
+
+/// The name that a line gives to a module.
+fn alias(line: &str) -> Option<&str> {
+    let (_, rest) = line.trim_start().strip_prefix("import")?.rsplit_once(" as ")?;
+    Some(rest.trim().trim_end_matches(';').trim_end())
+}
+
+/// A name that the top level has, but functions don't see; or a namespace that is taken for a variable.
+fn undefined_hint(source: &Source, name: &str, after: &str, functions: &[String]) -> Option<String> {
+    if declares(source, "const", name) {
+        return Some(format!("in a function, a constant of the script is `global::{name}`"));
+    }
+    if declares(source, "let", name) {
+        return Some(format!(
+            "functions don't see the script's variables: pass `{name}` as an argument, or make it a `const` and write `global::{name}`"
+        ));
+    }
+    let is_namespace = namespaces(functions).chain(source.text.lines().filter_map(alias)).any(|it| it == name);
+    if is_namespace && after[name.len()..].starts_with('.') {
+        let called = after[name.len() + 1..].split(|it: char| !it.is_alphanumeric() && it != '_').next();
+        return Some(format!("a function of a module is called with `::`: `{name}::{}`", called.unwrap_or_default()));
+    }
+    None
+}
+
+/// Whether the script has a line that declares `name`.
+fn declares(source: &Source, keyword: &str, name: &str) -> bool {
+    source.text.lines().any(|line| {
+        let line = line.trim_start();
+        let line = line.strip_prefix("export ").map_or(line, str::trim_start);
+        let rest = line.strip_prefix(keyword).and_then(|it| it.strip_prefix(' '));
+        rest.and_then(|it| it.trim_start().strip_prefix(name))
+            .is_some_and(|it| !it.starts_with(|it: char| it.is_alphanumeric() || it == '_'))
+    })
+}
+
+fn lower_first(text: &str) -> String {
+    let mut characters = text.chars();
+    let first = characters.next().map(|it| it.to_lowercase().to_string()).unwrap_or_default();
+    first + characters.as_str()
+}

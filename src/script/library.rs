@@ -1,0 +1,151 @@
+//! The modules that scripts import: compiled and run once on a worker, called by all of its scripts.
+//!
+//! A module has states of its own for its calls. Rhai would run its functions in the caller's, where
+//! the cache of resolved functions mixes up those that two files give the same name, and a closure
+//! that a module is given would see the module's functions and constants instead of its own.
+
+use std::any::TypeId;
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::rc::{Rc, Weak};
+
+use rhai::{
+    Dynamic, EvalContext, FuncRegistration, Identifier, ImmutableString, Module, NativeCallContext, RhaiFunc, Scope,
+    Shared,
+};
+
+use super::context::Context;
+use super::fault::{Result, is_closure, left};
+use super::modules::Identity;
+use super::private::private_copy;
+use super::program::Program;
+use super::source::Source;
+
+/// The modules of a worker, for one generation.
+#[derive(Default)]
+pub struct Library {
+    loaded: RefCell<HashMap<Key, Rc<Loaded>>>,
+}
+
+/// What a module depends on beside its text: the engine, by its depth of calls, and where names are
+/// looked for.
+pub(super) type Key = (usize, Vec<PathBuf>, Identity);
+
+/// A module whose top level has run.
+pub(super) struct Loaded {
+    pub(super) source: Source,
+    pub(super) program: Rc<Program>,
+    /// What scripts see of it.
+    pub(super) module: Shared<Module>,
+    /// The keys of its map literals.
+    pub(super) literals: Vec<Vec<Identifier>>,
+    /// What it imports itself.
+    pub(super) imports: Vec<Rc<Loaded>>,
+}
+
+impl Library {
+    pub(super) fn get(&self, key: &Key) -> Option<Rc<Loaded>> {
+        self.loaded.borrow().get(key).cloned()
+    }
+
+    pub(super) fn put(&self, key: Key, loaded: Rc<Loaded>) {
+        self.loaded.borrow_mut().insert(key, loaded);
+    }
+}
+
+/// Which file each closure of a script and of its modules is of: Rhai knows it by name only, and
+/// looks in the file that calls it. Empty where a script imports nothing.
+#[derive(Default)]
+pub struct Closures(RefCell<HashMap<ImmutableString, Weak<Program>>>);
+
+impl Closures {
+    /// Adds the closures of a file. Gives the name of one that another file has as well: Rhai names
+    /// them by text and place.
+    pub(super) fn add(&self, program: &Rc<Program>) -> Option<ImmutableString> {
+        let mut known = self.0.borrow_mut();
+        let mut twice = None;
+        for (name, _) in program.functions().filter(|(name, _)| is_closure(name)) {
+            let other = known.insert(name.clone(), Rc::downgrade(program));
+            if other.and_then(|it| it.upgrade()).is_some_and(|it| !Rc::ptr_eq(&it, program)) {
+                twice = Some(name.clone());
+            }
+        }
+        twice
+    }
+
+    pub(super) fn program_of(&self, name: &str) -> Option<Rc<Program>> {
+        self.0.borrow().get(name)?.upgrade()
+    }
+}
+
+/// Calls a closure of another file, if `name` is that of one.
+pub(super) fn call_closure(
+    name: &str,
+    arguments: &mut [&mut Dynamic],
+    is_method: bool,
+    context: &EvalContext<'_, '_, '_, '_, '_, '_>,
+) -> Result<Option<Dynamic>> {
+    if !is_closure(name) {
+        return Ok(None);
+    }
+    let Some(program) = Context::of(context.tag()).and_then(|it| it.closures.program_of(name)) else { return Ok(None) };
+    let (this, arguments) = match arguments {
+        [this, rest @ ..] if is_method => (Some(&mut **this), rest),
+        _ => (None, arguments),
+    };
+    let Some(definition) = program.closure(name, arguments.len()) else { return Ok(None) };
+    let arguments = arguments.iter_mut().map(|it| std::mem::take(*it));
+    let result = program.enter(&definition, this, arguments, context.tag(), context.call_level());
+    result.map(Some).map_err(|error| left(*error, name, &program.name(), rhai::Position::NONE))
+}
+
+/// What scripts see of a module: its functions, its constants, what it exports, and its imports.
+pub(super) fn interface(
+    program: &Rc<Program>,
+    exports: &[(ImmutableString, ImmutableString)],
+    variables: &Scope<'static>,
+) -> Module {
+    let mut module = Module::new();
+    module.set_id(program.name());
+    for (name, module_of) in program.imports() {
+        if !name.is_empty() {
+            module.set_sub_module(name.as_str(), module_of);
+        }
+    }
+    for (name, value) in program.constants() {
+        // What a closure captured would be shared between requests otherwise.
+        module.set_var(name.as_str(), private_copy(&value));
+    }
+    for (name, alias) in exports {
+        if let Some(value) = variables.get_value::<Dynamic>(name) {
+            module.set_var(alias.as_str(), private_copy(&value));
+        }
+    }
+    for (name, count) in program.public_functions() {
+        let function = native(program.clone(), name.clone(), count);
+        let types = vec![TypeId::of::<Dynamic>(); count];
+        module.set_fn_raw_with_options(FuncRegistration::new(name.as_str()), types, function);
+    }
+    module.build_index();
+    module
+}
+
+/// A function of a module as Rhai calls native ones.
+fn native(program: Rc<Program>, name: ImmutableString, count: usize) -> RhaiFunc {
+    let definition = OnceCell::new();
+    let call = move |context: Option<NativeCallContext<'_>>, arguments: &mut [&mut Dynamic]| {
+        let context = context.expect("it is declared with a context");
+        let definition = definition.get_or_init(|| program.define(&name, count));
+        let Some(definition) = definition else {
+            let message = format!("`{name}` is defined several times, for different types of `this`");
+            return Err(super::fault::raise(&context, message));
+        };
+        let nothing = Dynamic::UNIT;
+        let arguments = arguments.iter_mut().map(|it| std::mem::take(*it));
+        let tag = context.tag().unwrap_or(&nothing);
+        let result = program.enter(definition, None, arguments, tag, context.call_level());
+        result.map_err(|error| left(*error, &name, &program.name(), context.call_position()))
+    };
+    RhaiFunc::Pure { func: Shared::new(call), has_context: true, is_pure: true, is_volatile: true }
+}
