@@ -21,13 +21,17 @@ pub(super) enum Content {
 impl Env {
     /// By the content type, whatever its parameters.
     pub(super) fn content(&self) -> Content {
-        let essence = self.content_type().split(';').next().unwrap_or("").trim().to_ascii_lowercase();
-        match essence.as_str() {
-            "application/x-www-form-urlencoded" => Content::Form,
-            "multipart/form-data" => Content::Multipart,
-            "application/json" => Content::Json,
-            _ if essence.ends_with("+json") => Content::Json,
-            _ => Content::Other,
+        let essence = self.content_type().split(';').next().unwrap_or("").trim();
+        let is = |kind: &str| essence.eq_ignore_ascii_case(kind);
+        let suffix = essence.len().checked_sub(5).and_then(|start| essence.get(start..)).unwrap_or("");
+        if is("application/json") || suffix.eq_ignore_ascii_case("+json") {
+            Content::Json
+        } else if is("application/x-www-form-urlencoded") {
+            Content::Form
+        } else if is("multipart/form-data") {
+            Content::Multipart
+        } else {
+            Content::Other
         }
     }
 
