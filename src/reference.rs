@@ -135,12 +135,51 @@ the cookie), `expires` is seconds since 1970 or an HTTP date. Without `path` the
 const ROUTER: &str = "\
 ## The router
 
-`router()` makes one, whose functions add to it; the script's value is the router. `get post put patch delete head options` take a
-pattern and a handler, `route` takes the method first: `app.route(\"PURGE\", \"/cache\", |env| …)`. Patterns are matched with
-`PATH_INFO`, the first that fits answers: `:name` takes one segment, decoded once, into `env.path`; `*name` at the end takes all that
-is left; `(.json)` at the end may be there or not. `before(|env| …)` adds a filter that runs before the routes; one that gives a reply
-ends the request. HEAD is answered by GET's route, OPTIONS by the routes that there are, another method by 405 with `Allow`;
-`/projects/` is `/projects` for GET and HEAD.
+`router()` makes one, whose functions add to it; the script's value is the router. All of it is declared when the script starts.
+
+- **Routes**: `get post put patch delete head options` take a pattern and a handler; `route` takes the method, or a list of them,
+  first: `app.route(\"PURGE\", \"/cache\", |env| …)`; `any` is for every method but OPTIONS, which comes without an API key.
+- **Patterns** are matched with `PATH_INFO`; the first route that was declared and fits answers, and how many there are does not
+  matter for how long that takes. `:name` takes one segment, not empty, decoded once, into `env.path`; `*name` at the end takes all
+  that is left, also nothing; `(.json)` or `(.json|.csv)` at the end may be there or not, and no other suffix is taken off.
+- **HEAD** is answered by GET's route where it has none of its own, **OPTIONS** by 204 with `Allow`, another method by 405 with `Allow`.
+- **Slashes and dots**: `/projects/` is `/projects` for GET and HEAD, otherwise not found, and never a redirect; a pattern that ends in
+  `/` fits only so; `//` is an empty segment, which fits no name. `.` and `..`, encoded or not, are resolved before routes are looked
+  at; `%2F` stays in its segment.
+- **`before(|env| …)`** runs before the routes, in the order of declaration; one that gives a reply ends the request. The route is known
+  by then: `env.path` is there. Where no route fits, they run before the 404 or 405. They do not run for the 204 to OPTIONS.
+- **`after(|env, reply| …)`** runs with every reply, also that of a filter, of an error, of a 404, 405 or OPTIONS, as Sinatra's. It may
+  change the reply (`reply.status = 201`), or give another. It does not run where a limit or a panic ended the script.
+- **`not_found(|env| …)`** answers where no route fits. A handler's own 404 stays as it is.
+- **`rescue(|error, env| …)`** answers errors of filters and handlers: `error.message`, `error.place`, `error.status` where it was thrown
+  with one or is the client's fault (400), `error.kind` of a database error, and whatever else was in a map that was thrown. `()` leaves the
+  error to the next `rescue` further out, and to the usual answer in the end. With an answer from 500 on the error is logged
+  all the same. What it throws itself is a plain 500, with both errors in the log. Limits can't be rescued, and a reply that is thrown is no
+  error.
+- **`group(\"/admin\", |g| { … })`** declares routes below a prefix, which may have names, with `before`, `after`, `not_found` and `rescue` of
+  their own, inside of the router's; `g.get(\"/\", …)` is `/admin` and `/admin/`. They are also there for what is not found below the prefix.
+  The prefix may be left out.
+- **`mount(\"/v1\", other)`** puts all of another router below a prefix, as Rack does: within it `SCRIPT_NAME` ends with the prefix and
+  `PATH_INFO` is what follows. The filters of the outer router run first, and see its own `PATH_INFO`.
+
+`env.format` is the form in which the client wants the answer. Where the route declares suffixes: that of the path, else the one that
+`Accept` wants most, else the first. Where it does not: `json`, `html`, `txt`, `xml` or `csv` if `Accept` names it, or `()`.
+
+```rhai
+let app = router();
+app.rescue(|error, env| if error.kind == \"unique\" { fail(409, \"There is one already\") });
+app.after(|env, reply| { reply.headers += #{\"x-request-id\": env.id}; });
+app.get(\"/users/:id(.json|.html)\", |env| {
+    let user = db::first(\"SELECT id, name FROM users WHERE id = ?\", [env.path.int(\"id\")]);
+    if user == () { return fail(404, \"User not found\"); }
+    if env.format == \"html\" { html(`<h1>${user.name}</h1>`) } else { success(user) }
+});
+app.group(\"/admin\", |g| {
+    g.before(|env| auth::require(env));
+    g.get(\"/\", |env| text(\"hello, \" + env.auth.name));
+});
+app
+```
 
 ";
 

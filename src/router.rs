@@ -4,9 +4,11 @@
 mod hosts;
 mod paths;
 mod pattern;
+mod table;
 mod target;
 
 pub use hosts::{HostName, Hosts, Matching};
 pub use paths::Paths;
-pub use pattern::{Captures, Pattern};
+pub use pattern::{Captures, Pattern, end_of_segments};
+pub use table::Table;
 pub use target::{Target, decode, without_dots};

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
+use http::StatusCode;
 use rhai::{Dynamic, EvalAltResult, FnPtr, Position, Stmt};
 
 use super::context::Context;
@@ -16,11 +17,12 @@ use super::private::private_copy;
 use super::program::{Function, Program};
 use super::raise::Refusal;
 use super::reply;
-use super::routes::{Dispatch, Router, Routes};
+use super::routes::{Router, Routes};
 use super::source::Sources;
 use super::text::short;
 use super::trace::Trace;
 use super::{Settings, Source};
+use crate::envelope::default_message;
 use crate::fiber::{self, Limits, Stop, Waiting};
 use crate::http::Request;
 use crate::reply::Reply;
@@ -46,6 +48,8 @@ pub enum Ended {
     Stopped(Stop, Trace),
     /// The script failed.
     Failed(Trace),
+    /// As the last says, after these faults, which belong into the log.
+    Reported(Vec<Trace>, Box<Ended>),
 }
 
 enum App {
@@ -102,21 +106,10 @@ impl Script {
             App::Object(object, function) => {
                 self.program.call_method(function, &mut private_copy(object), Dynamic::from(env.clone()))
             }
-            App::Router(routes) => match routes.dispatch(&self.program, env) {
-                Ok(Dispatch::Value(value)) => Ok(value),
-                Ok(Dispatch::NotFound) => return Ended::Refused(404, None),
-                Ok(Dispatch::OtherMethod(allow)) => return self.other_method(&allow),
-                Err(error) => Err(error),
-            },
+            App::Router(routes) => return routes.answer(self, env),
         };
         match called {
-            Ok(value) => match reply::from_value(value) {
-                Ok(reply) => Ended::Reply(reply),
-                Err(message) => match fiber::tick() {
-                    Ok(()) => Ended::Failed(Trace::whole(self.source(), message)),
-                    Err(stop) => Ended::Stopped(stop, Trace::whole(self.source(), limit_message(stop, ""))),
-                },
-            },
+            Ok(value) => self.ended(value),
             Err(error) => self.ended_by(&error),
         }
     }
@@ -139,17 +132,52 @@ impl Script {
         Sources::new(self.source(), self.modules.sources())
     }
 
-    fn other_method(&self, allow: &str) -> Ended {
-        let envelope = &self.context.envelope;
-        let mut reply = Reply::new(405, envelope.fail_type(), envelope.fail("Method not allowed"));
-        match reply.add_header("allow", allow) {
-            Ok(()) => Ended::Reply(reply),
-            Err(message) => Ended::Failed(Trace::whole(self.source(), message)),
+    /// The script's functions, for who calls them.
+    pub(super) fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// The reply that an error with this status and message comes to.
+    pub(super) fn refusal(&self, status: u16, message: Option<&str>) -> Reply {
+        let Context { envelope, auth, .. } = &*self.context;
+        let code = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let message = message.unwrap_or_else(|| default_message(code));
+        let mut reply = Reply::new(status, envelope.fail_type(), envelope.fail(message));
+        if code == StatusCode::UNAUTHORIZED {
+            auth.challenge(&mut reply.headers);
+        }
+        reply
+    }
+
+    /// How a call ended that gave this value.
+    pub(super) fn ended(&self, value: Dynamic) -> Ended {
+        match reply::from_value(value) {
+            Ok(reply) => Ended::Reply(reply),
+            Err(message) => match fiber::tick() {
+                Ok(()) => Ended::Failed(Trace::whole(self.source(), message)),
+                Err(stop) => Ended::Stopped(stop, Trace::whole(self.source(), limit_message(stop, ""))),
+            },
+        }
+    }
+
+    /// What is to be read of an end that the script did not mean, where the error led to it.
+    pub(super) fn trace_of(&self, ended: &Ended, error: Option<&EvalAltResult>) -> Trace {
+        match (ended, error) {
+            (Ended::Failed(trace) | Ended::Stopped(_, trace), _) => trace.clone(),
+            (Ended::Refused(status, message), _) => {
+                let code = StatusCode::from_u16(*status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+                let message = message.clone().unwrap_or_else(|| default_message(code).to_owned());
+                match error {
+                    Some(error) => Trace::of_stop(&self.sources(), error, message),
+                    None => Trace::whole(self.source(), message),
+                }
+            }
+            (Ended::Reply(_) | Ended::Reported(..), _) => Trace::whole(self.source(), String::new()),
         }
     }
 
     /// `throw` of a reply or of a map with a status ends the request with it; all else is a fault.
-    fn ended_by(&self, error: &EvalAltResult) -> Ended {
+    pub(super) fn ended_by(&self, error: &EvalAltResult) -> Ended {
         if let Some(stop) = stop_of(error) {
             return Ended::Stopped(stop, Trace::of_stop(&self.sources(), error, limit_message(stop, "")));
         }
@@ -184,7 +212,7 @@ impl App {
     fn of(value: Dynamic, has_handle: bool) -> std::result::Result<App, String> {
         let expected = "expected a closure `|env| …`, a router, a map with `handle`, or `fn handle(env)`";
         if value.is::<Router>() {
-            return Ok(App::Router(Routes::of(&value.cast::<Router>())));
+            return Routes::of(&value.cast::<Router>()).map(App::Router);
         }
         if let Some(pointer) = value.read_lock::<FnPtr>() {
             return Ok(App::Closure(Function::of(&pointer)));
@@ -200,20 +228,25 @@ impl App {
         Err(format!("the script's value is {}, {expected}", reply::described(&value)))
     }
 
-    /// Whether each function takes the env and nothing else.
+    /// Whether each function takes what it is called with.
     fn check(&self, program: &Program) -> std::result::Result<(), (Position, String)> {
         match self {
-            App::Closure(function) | App::Object(_, function) => check_arity(program, function),
-            App::Router(routes) => routes.functions().try_for_each(|it| check_arity(program, it)),
+            App::Closure(function) | App::Object(_, function) => check_arity(program, function, &["env"]),
+            App::Router(routes) => routes.functions().try_for_each(|(it, takes)| check_arity(program, it, takes)),
         }
     }
 }
 
-fn check_arity(program: &Program, function: &Function) -> std::result::Result<(), (Position, String)> {
+fn check_arity(program: &Program, function: &Function, takes: &[&str]) -> std::result::Result<(), (Position, String)> {
     match program.arity(function) {
-        Some((1, _)) => Ok(()),
+        Some((count, _)) if count == takes.len() => Ok(()),
         Some((count, position)) => {
-            let message = format!("the handler has {count} parameters, expected one: the env, as in `|env| …`");
+            let expected = match takes {
+                [_] => "one: the env, as in",
+                _ => "two, as in",
+            };
+            let names = takes.join(", ");
+            let message = format!("the handler has {count} parameters, expected {expected} `|{names}| …`");
             Err((position, message))
         }
         None => Err((Position::NONE, format!("the script has no function `{}`", function.name()))),

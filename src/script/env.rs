@@ -16,6 +16,7 @@ mod errors;
 mod fields;
 mod file;
 mod form;
+mod format;
 mod header;
 mod input;
 mod keys;
@@ -26,6 +27,7 @@ mod received;
 mod target;
 
 pub use fields::Fields;
+pub use format::Formats;
 pub use keys::{KEYS, Kind};
 pub use target::check as check_target;
 
@@ -47,6 +49,8 @@ struct Inner {
     own: RefCell<Map>,
     auth: RefCell<Dynamic>,
     path: RefCell<Rc<Pairs>>,
+    /// The forms that the route can answer in, and the one that the path's suffix names.
+    formats: RefCell<Option<(Rc<Formats>, Option<usize>)>>,
     query: OnceCell<Rc<Pairs>>,
     form: OnceCell<Form>,
     cookies: OnceCell<Rc<Pairs>>,
@@ -68,6 +72,7 @@ impl Env {
             own: RefCell::default(),
             auth: RefCell::new(Dynamic::UNIT),
             path: RefCell::new(Pairs::none()),
+            formats: RefCell::default(),
             query: OnceCell::new(),
             form: OnceCell::new(),
             cookies: OnceCell::new(),
@@ -96,6 +101,9 @@ impl Env {
 
     /// Makes these, decoded, the parameters of the path.
     pub fn set_path_params(&self, params: Vec<(ImmutableString, String)>) {
+        if params.is_empty() && self.0.path.borrow().is_empty() {
+            return;
+        }
         let params = params.into_iter().map(|(name, value)| (name, value.into()));
         *self.0.path.borrow_mut() = Pairs::parameters(params);
     }
@@ -129,6 +137,15 @@ impl Env {
     /// Makes `value` what `env[key]` is, for the later handlers of the path too.
     pub fn set(&self, key: &str, value: Dynamic) {
         self.0.own.borrow_mut().insert(key.into(), value);
+    }
+
+    /// Makes `value` what `env[key]` is, or what the request says where it is `None`; gives what was set before.
+    pub(super) fn replace(&self, key: &str, value: Option<Dynamic>) -> Option<Dynamic> {
+        let mut own = self.0.own.borrow_mut();
+        match value {
+            Some(value) => own.insert(key.into(), value),
+            None => own.remove(key),
+        }
     }
 
     /// What a script or, in a variable, an earlier handler has set.

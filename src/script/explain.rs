@@ -65,6 +65,13 @@ pub(super) fn run(source: &Source, error: &EvalAltResult, position: Position, na
         }
         EvalAltResult::ErrorStackOverflow(_) => say("calls are nested deeper than `rhai.max-call-levels`", None, 1),
         EvalAltResult::ErrorModuleNotFound(name, _) => say(format!("no module `{name}`"), None, 1),
+        EvalAltResult::ErrorDataRace(what, _) => {
+            let name = what.rsplit_once("function '").map_or("a function", |(_, name)| name.trim_end_matches('\''));
+            let hint = "it is locked meanwhile: use the closure's own parameter, as in `app.group(\"/x\", |g| g.get(…))`, \
+                        or a copy, made before by `let copy = app`";
+            let message = format!("`{name}` is given a closure that uses the variable it is called on");
+            say(message, Some(hint.to_owned()), 1)
+        }
         EvalAltResult::ErrorDotExpr(text, _) => property(source, text, position),
         other => {
             let text = other.to_string();

@@ -60,6 +60,8 @@ struct CallState {
 pub(super) struct Function {
     name: ImmutableString,
     captured: Vec<Dynamic>,
+    /// How many arguments it is called with.
+    takes: usize,
     /// Looked up at the first call.
     definition: OnceCell<Option<Found>>,
 }
@@ -143,7 +145,8 @@ impl Program {
     }
 
     /// How many arguments a function takes beside what it captured, and where it is defined; `None`
-    /// if the script does not define it. Of several with its name the one that takes the env counts.
+    /// if the script does not define it. Of several with its name the one that takes as many as it is called
+    /// with counts.
     pub(super) fn arity(&self, function: &Function) -> Option<(usize, Position)> {
         if let Some(module) = self.module_of(&function.name) {
             // Its place would be read as one of this script.
@@ -192,20 +195,30 @@ impl Program {
 
     /// Calls a function of the script. Each call has its own copy of what the function captured.
     pub(super) fn call(&self, function: &Function, argument: Dynamic) -> Result<Dynamic> {
-        self.call_with(function, None, argument)
+        self.call_with(function, None, [argument])
+    }
+
+    /// Calls a function that takes two arguments.
+    pub(super) fn call_with_two(&self, function: &Function, arguments: [Dynamic; 2]) -> Result<Dynamic> {
+        self.call_with(function, None, arguments)
     }
 
     /// Calls a function with `this` bound.
     pub(super) fn call_method(&self, function: &Function, this: &mut Dynamic, argument: Dynamic) -> Result<Dynamic> {
-        self.call_with(function, Some(this), argument)
+        self.call_with(function, Some(this), [argument])
     }
 
-    fn call_with(&self, function: &Function, this: Option<&mut Dynamic>, argument: Dynamic) -> Result<Dynamic> {
+    fn call_with<const N: usize>(
+        &self,
+        function: &Function,
+        this: Option<&mut Dynamic>,
+        arguments: [Dynamic; N],
+    ) -> Result<Dynamic> {
         let found = function.definition.get_or_init(|| self.find(function));
         let Some(Found { module, definition }) = found else {
             return Err(EvalAltResult::ErrorFunctionNotFound(format!("{} (Env)", function.name), Position::NONE).into());
         };
-        let arguments = function.captured.iter().map(private_copy).chain([argument]);
+        let arguments = function.captured.iter().map(private_copy).chain(arguments);
         let Some(module) = module else {
             let mut state = self.state();
             state.global.level = 0;
@@ -304,14 +317,14 @@ fn block(statements: Vec<Stmt>) -> Expr {
 }
 
 impl Function {
-    /// Parameters that it has to have: one for the env beside what it captured.
+    /// Parameters that it has to have: those that it is called with beside what it captured.
     fn parameters(&self) -> usize {
-        self.captured.len() + 1
+        self.captured.len() + self.takes
     }
 
     /// A function by its name in the script.
     pub(super) fn named(name: &str) -> Function {
-        Function { name: name.into(), captured: Vec::new(), definition: OnceCell::new() }
+        Function { name: name.into(), captured: Vec::new(), takes: 1, definition: OnceCell::new() }
     }
 
     /// How the script names it.
@@ -319,9 +332,14 @@ impl Function {
         &self.name
     }
 
-    /// The function that a value points to.
+    /// The function that a value points to; it takes the env.
     pub(super) fn of(pointer: &FnPtr) -> Function {
         let captured = pointer.curry().iter().map(private_copy).collect();
-        Function { name: pointer.fn_name().into(), captured, definition: OnceCell::new() }
+        Function { name: pointer.fn_name().into(), captured, takes: 1, definition: OnceCell::new() }
+    }
+
+    /// The same for one that takes two arguments.
+    pub(super) fn of_two(pointer: &FnPtr) -> Function {
+        Function { takes: 2, ..Function::of(pointer) }
     }
 }

@@ -1,179 +1,233 @@
-//! `router()`: routes by method and pattern, with filters before them.
+//! `router()`: what a script declares of its routes and of the functions around them.
 
 use std::cell::{RefCell, RefMut};
 use std::rc::Rc;
 
-use rhai::{Dynamic, EvalAltResult, FnPtr, NativeCallContext};
+use rhai::{Array, Dynamic, Engine, FnPtr, NativeCallContext};
 
-use super::env::Env;
 use super::fault::{Result, raise};
-use super::program::{Function, Program};
-use super::reply::is_meant_as_reply;
-use crate::reply::Reply;
-use crate::router::{Captures, Pattern, without_dots};
+use crate::router::Pattern;
+
+mod course;
+mod sealed;
+
+pub(super) use sealed::Routes;
 
 /// Methods that a router has a function for, in lower case as that function is called.
 const METHODS: [&str; 7] = ["get", "post", "put", "patch", "delete", "head", "options"];
 
-/// The router that a script builds. Copies are the same router.
-#[derive(Clone, Default)]
-pub(super) struct Router(Rc<RefCell<Built>>);
+/// The router that a script builds, or a group in one. Copies are the same.
+#[derive(Clone)]
+pub(super) struct Router {
+    built: Rc<RefCell<Built>>,
+    /// The scope that what is declared belongs to: 0 is the router's own.
+    scope: usize,
+}
 
-#[derive(Default)]
 struct Built {
-    before: Vec<FnPtr>,
-    routes: Vec<(String, Pattern, FnPtr)>,
+    scopes: Vec<Scope>,
+    /// Routes and mounts in their order.
+    entries: Vec<Entry>,
     /// Whether the script has started: routes that come later would never be found.
     is_sealed: bool,
 }
 
-/// Makes `router()` known to scripts.
-pub(super) fn register(engine: &mut rhai::Engine) {
+/// A router's own functions, or a group's.
+#[derive(Default)]
+struct Scope {
+    /// The scope around it; the router's own is around itself.
+    parent: usize,
+    /// What stands before its patterns, from the router on; empty or with a `/` at its beginning only.
+    prefix: String,
+    before: Vec<FnPtr>,
+    after: Vec<FnPtr>,
+    not_found: Option<FnPtr>,
+    rescue: Option<FnPtr>,
+}
+
+enum Entry {
+    Route { scope: usize, verb: Verb, pattern: String, handler: FnPtr },
+    Mount { scope: usize, prefix: String, router: Router },
+}
+
+/// Which requests a route is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Verb {
+    /// All but OPTIONS: that comes without an API key, and is answered by the routes that there are.
+    Any,
+    /// Those of one method, as it stands in requests.
+    One(String),
+}
+
+/// Makes `router()` known to scripts. The functions take the router by value: a reference would
+/// lock the script's variable while a group is declared.
+pub(super) fn register(engine: &mut Engine) {
     engine.register_type_with_name::<Router>("Router");
-    engine.register_fn("router", Router::default);
-    for method in METHODS {
-        engine.register_fn(
-            method,
-            move |call: NativeCallContext, router: &mut Router, pattern: &str, handler: FnPtr| {
-                router.add(&call, method.to_ascii_uppercase(), pattern, handler)
-            },
-        );
+    engine.register_fn("router", Router::new);
+    let verbs = METHODS.map(|name| (name, Verb::One(name.to_ascii_uppercase())));
+    for (name, verb) in verbs.into_iter().chain([("any", Verb::Any)]) {
+        engine.register_fn(name, move |call: NativeCallContext, router: Router, pattern: &str, handler: FnPtr| {
+            router.add(&call, [verb.clone()], pattern, &handler)
+        });
     }
     engine.register_fn(
         "route",
-        |call: NativeCallContext, router: &mut Router, method: &str, pattern: &str, handler: FnPtr| {
-            router.add(&call, method.to_owned(), pattern, handler)
+        |call: NativeCallContext, router: Router, methods: Dynamic, pattern: &str, handler: FnPtr| {
+            router.add(&call, verbs_of(&call, methods)?, pattern, &handler)
         },
     );
-    engine.register_fn("before", |call: NativeCallContext, router: &mut Router, filter: FnPtr| {
-        router.open(&call)?.before.push(filter);
-        Ok::<_, Box<EvalAltResult>>(router.clone())
+    engine.register_fn("before", |call: NativeCallContext, router: Router, filter: FnPtr| {
+        router.change(&call, |scope| {
+            scope.before.push(filter);
+            Ok(())
+        })
+    });
+    engine.register_fn("after", |call: NativeCallContext, router: Router, filter: FnPtr| {
+        router.change(&call, |scope| {
+            scope.after.push(filter);
+            Ok(())
+        })
+    });
+    engine.register_fn("not_found", |call: NativeCallContext, router: Router, handler: FnPtr| {
+        router.change(&call, |scope| once(&mut scope.not_found, handler, "not_found"))
+    });
+    engine.register_fn("rescue", |call: NativeCallContext, router: Router, handler: FnPtr| {
+        router.change(&call, |scope| once(&mut scope.rescue, handler, "rescue"))
+    });
+    engine.register_fn("group", |call: NativeCallContext, router: Router, prefix: &str, declare: FnPtr| {
+        router.group(&call, prefix, &declare)
+    });
+    engine.register_fn("group", |call: NativeCallContext, router: Router, declare: FnPtr| {
+        router.group(&call, "/", &declare)
+    });
+    engine.register_fn("mount", |call: NativeCallContext, router: Router, prefix: &str, inner: Router| {
+        router.mount(&call, prefix, inner)
     });
 }
 
 impl Router {
-    fn add(&mut self, call: &NativeCallContext, method: String, pattern: &str, handler: FnPtr) -> Result<Router> {
-        let pattern = Pattern::parse(pattern).map_err(|message| raise(call, message))?;
-        self.open(call)?.routes.push((method, pattern, handler));
-        Ok(self.clone())
+    fn new() -> Router {
+        let built = Built { scopes: vec![Scope::default()], entries: Vec::new(), is_sealed: false };
+        Router { built: Rc::new(RefCell::new(built)), scope: 0 }
+    }
+
+    fn add(
+        self,
+        call: &NativeCallContext,
+        verbs: impl IntoIterator<Item = Verb>,
+        pattern: &str,
+        handler: &FnPtr,
+    ) -> Result<Router> {
+        let mut built = self.open(call)?;
+        // Only what surrounds the router in the end is not checked here.
+        Pattern::below(&built.scopes[self.scope].prefix, pattern).map_err(|message| raise(call, message))?;
+        for verb in verbs {
+            let (scope, pattern, handler) = (self.scope, pattern.to_owned(), handler.clone());
+            built.entries.push(Entry::Route { scope, verb, pattern, handler });
+        }
+        drop(built);
+        Ok(self)
+    }
+
+    fn change(
+        self,
+        call: &NativeCallContext,
+        change: impl FnOnce(&mut Scope) -> std::result::Result<(), String>,
+    ) -> Result<Router> {
+        let changed = change(&mut self.open(call)?.scopes[self.scope]);
+        changed.map_err(|message| raise(call, message)).map(|()| self)
+    }
+
+    fn group(self, call: &NativeCallContext, prefix: &str, declare: &FnPtr) -> Result<Router> {
+        let mut built = self.open(call)?;
+        let prefix = built.scopes[self.scope].below(prefix).map_err(|message| raise(call, message))?;
+        let group = Router { built: self.built.clone(), scope: built.scopes.len() };
+        built.scopes.push(Scope { parent: self.scope, prefix, ..Scope::default() });
+        drop(built);
+        let _: Dynamic = declare.call_within_context(call, (group,))?;
+        Ok(self)
+    }
+
+    fn mount(self, call: &NativeCallContext, prefix: &str, inner: Router) -> Result<Router> {
+        if inner.scope != 0 {
+            return Err(raise(call, "a group is mounted, expected a router"));
+        }
+        if inner.holds(&self) {
+            return Err(raise(call, "a router is mounted in itself"));
+        }
+        let mut built = self.open(call)?;
+        let prefix = built.scopes[self.scope].below(prefix).map_err(|message| raise(call, message))?;
+        built.entries.push(Entry::Mount { scope: self.scope, prefix, router: inner });
+        drop(built);
+        Ok(self)
     }
 
     fn open(&self, call: &NativeCallContext) -> Result<RefMut<'_, Built>> {
-        let built = self.0.borrow_mut();
+        let built = self.built.borrow_mut();
         if built.is_sealed {
             return Err(raise(call, "routes are declared when the script starts, not in a handler"));
         }
         Ok(built)
     }
-}
 
-/// A router that the top level has built: it changes no more.
-pub(super) struct Routes {
-    before: Vec<Function>,
-    routes: Vec<Route>,
-}
-
-struct Route {
-    method: String,
-    pattern: Pattern,
-    handler: Function,
-}
-
-/// What a router makes of a request.
-pub(super) enum Dispatch {
-    /// A filter's or a handler's value.
-    Value(Dynamic),
-    /// No pattern fits.
-    NotFound,
-    /// A pattern fits, but for other methods: those that `Allow` names.
-    OtherMethod(String),
-}
-
-impl Routes {
-    /// The routes that were declared, in their order.
-    pub(super) fn of(router: &Router) -> Routes {
-        let mut built = router.0.borrow_mut();
-        built.is_sealed = true;
-        let route = |(method, pattern, handler): &(String, Pattern, FnPtr)| Route {
-            method: method.clone(),
-            pattern: pattern.clone(),
-            handler: Function::of(handler),
-        };
-        Routes {
-            before: built.before.iter().map(Function::of).collect(),
-            routes: built.routes.iter().map(route).collect(),
-        }
-    }
-
-    /// All filters and handlers.
-    pub(super) fn functions(&self) -> impl Iterator<Item = &Function> {
-        self.before.iter().chain(self.routes.iter().map(|it| &it.handler))
-    }
-
-    /// Runs the filters and the first route that fits.
-    pub(super) fn dispatch(&self, program: &Program, env: &Env) -> Result<Dispatch> {
-        let request = env.request();
-        let method = request.head.method.as_str();
-        let path = without_dots(request.path_info());
-        let own = self.matching(&path, method);
-        if method == "OPTIONS" && own.is_none() {
-            let allow = self.allowed(&path);
-            return Ok(if allow.is_empty() { Dispatch::NotFound } else { Dispatch::Value(options(&allow)) });
-        }
-        for filter in &self.before {
-            let value = program.call(filter, Dynamic::from(env.clone()))?;
-            // Also a malformed one: what a filter meant to refuse must not get through.
-            if is_meant_as_reply(&value) {
-                return Ok(Dispatch::Value(value));
-            }
-        }
-        if let Some((route, captures)) = own {
-            env.set_path_params(captures.into_iter().map(|(name, value)| (name.into(), value)).collect());
-            return program.call(&route.handler, Dynamic::from(env.clone())).map(Dispatch::Value);
-        }
-        let allow = self.allowed(&path);
-        Ok(if allow.is_empty() { Dispatch::NotFound } else { Dispatch::OtherMethod(allow) })
-    }
-
-    /// The first route for the method; HEAD is answered by GET's where it has none of its own.
-    fn matching<'r>(&'r self, path: &str, method: &str) -> Option<(&'r Route, Captures<'r>)> {
-        let by = |method: &str, path: &str| {
-            self.routes.iter().filter(|it| it.method == method).find_map(|it| Some((it, it.pattern.captures(path)?)))
-        };
-        let reads = matches!(method, "GET" | "HEAD");
-        // `/projects/` is `/projects`, for reading only: a form sent there was meant for elsewhere.
-        let shorter = Pattern::without_slash(path).filter(|_| reads);
-        std::iter::once(path)
-            .chain(shorter)
-            .find_map(|path| by(method, path).or_else(|| if method == "HEAD" { by("GET", path) } else { None }))
-    }
-
-    /// The methods that the path has routes for, as `Allow` lists them; empty if none.
-    fn allowed(&self, path: &str) -> String {
-        let mut methods: Vec<&str> = Vec::new();
-        let mut add = |method| {
-            if !methods.contains(&method) {
-                methods.push(method);
-            }
-        };
-        for route in &self.routes {
-            if route.pattern.captures(path).is_some() {
-                add(&route.method);
-                if route.method == "GET" {
-                    add("HEAD");
-                }
-            }
-        }
-        if !methods.is_empty() && !methods.contains(&"OPTIONS") {
-            methods.push("OPTIONS");
-        }
-        methods.join(", ")
+    /// Whether a router is this one or mounted in it.
+    fn holds(&self, other: &Router) -> bool {
+        Rc::ptr_eq(&self.built, &other.built)
+            || self.built.borrow().entries.iter().any(|entry| match entry {
+                Entry::Mount { router, .. } => router.holds(other),
+                Entry::Route { .. } => false,
+            })
     }
 }
 
-fn options(allow: &str) -> Dynamic {
-    let mut reply = Reply::empty(204);
-    // Method names are tokens, or no request would have matched them.
-    let _ = reply.add_header("allow", allow);
-    Dynamic::from(reply)
+impl Scope {
+    /// The prefix of what is grouped or mounted here.
+    fn below(&self, prefix: &str) -> std::result::Result<String, String> {
+        let joined = format!("{}{}", self.prefix, prefix.strip_suffix('/').unwrap_or(prefix));
+        if joined.is_empty() && prefix == "/" {
+            return Ok(joined);
+        }
+        let pattern = Pattern::parse(if prefix.starts_with('/') { &joined } else { prefix })?;
+        if pattern.suffixes().is_empty() && !prefix.contains('*') {
+            return Ok(joined);
+        }
+        Err(format!(
+            "the prefix `{prefix}` has a suffix or `*`, expected one such as `/admin` or `/companies/:company`"
+        ))
+    }
+}
+
+fn once(place: &mut Option<FnPtr>, handler: FnPtr, name: &str) -> std::result::Result<(), String> {
+    match place.replace(handler) {
+        None => Ok(()),
+        Some(_) => Err(format!("`{name}` is declared twice for the same router or group")),
+    }
+}
+
+/// One method or a list of them.
+fn verbs_of(call: &NativeCallContext, methods: Dynamic) -> Result<Vec<Verb>> {
+    let methods = if methods.is_array() { methods.cast::<Array>() } else { vec![methods] };
+    let verb = |method: Dynamic| -> std::result::Result<Verb, String> {
+        let name = method
+            .into_immutable_string()
+            .map_err(|found| format!("the method is of the type `{found}`, expected a string"))?;
+        if http::Method::from_bytes(name.as_bytes()).is_err() {
+            return Err(format!("the method {name:?} is not a token (RFC 9110 §9.1)"));
+        }
+        let upper = name.to_ascii_uppercase();
+        if *name != upper && METHODS.iter().any(|it| it.eq_ignore_ascii_case(&name)) {
+            return Err(format!("the method is `{name}`, expected `{upper}`: methods tell upper from lower case"));
+        }
+        Ok(Verb::One(name.into()))
+    };
+    methods.into_iter().map(|it| verb(it).map_err(|message| raise(call, message))).collect::<Result<_>>()
+}
+
+impl Verb {
+    fn takes(&self, method: &str) -> bool {
+        match self {
+            Verb::Any => method != "OPTIONS",
+            Verb::One(own) => own == method,
+        }
+    }
 }

@@ -47,7 +47,12 @@ impl Running {
         let request = &visit.request;
         self.receive(request).await?;
         let env = visit.env.get_or_init(|| self.env(request));
-        match fiber::run_named(request.id.0, self.limits, || self.script.respond(env)).await {
+        let mut ended = fiber::run_named(request.id.0, self.limits, || self.script.respond(env)).await;
+        if let Ok(Ended::Reported(faults, last)) = ended {
+            faults.iter().for_each(|trace| self.log(request, trace));
+            ended = Ok(*last);
+        }
+        match ended {
             Ok(Ended::Reply(mut reply)) => {
                 set_variables(request, &mut reply.headers);
                 if reply.status == PASS {
@@ -68,6 +73,8 @@ impl Running {
                 self.log(request, &trace);
                 Err(StatusCode::INTERNAL_SERVER_ERROR)
             }
+            // There is one such only, which was taken apart.
+            Ok(Ended::Reported(..)) => Err(StatusCode::INTERNAL_SERVER_ERROR),
             Err(panic) => {
                 let message = panic.downcast_ref::<&str>().map(|it| (*it).to_owned());
                 let message = message.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();

@@ -64,6 +64,10 @@ impl Pairs {
         Rc::new(Pairs { pairs, names: Names::Cookies })
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.pairs.is_empty()
+    }
+
     pub fn value(&self, name: &str) -> Option<Dynamic> {
         let mut values = self.of(name);
         if self.names == Names::Cookies { values.next() } else { values.next_back() }.cloned()

@@ -83,6 +83,11 @@ pub const KEYS: &[Key] = &[
     beside("form", "the fields of a form that was posted; of a repeated one the last counts", |env| {
         Ok(fields(Source::Pairs(env.form()?.fields.clone())))
     }),
+    beside(
+        "format",
+        "the form that the client wants: `json`, `html`, …, by the route's suffixes or `Accept`, or `()`",
+        |env| Ok(env.format()),
+    ),
     beside("headers", "the header fields by name, in any letter case", |env| {
         Ok(fields(Source::Headers(env.0.request.clone())))
     }),
