@@ -1,0 +1,26 @@
+//! `rhaid -t`: builds everything that start-up would build, and drops it.
+
+use std::io;
+
+use super::{configuration, print};
+use crate::config::Config;
+use crate::db;
+use crate::server::Refusal;
+
+/// Checks a configuration that has no mistakes of its own; its databases are asked if `connect`.
+pub(super) fn run(config: &Config, connect: bool) -> Result<(), Refusal> {
+    let mut problems: Vec<String> = texts(db::check(&config.databases));
+    problems.extend(configuration::script_problems(config));
+    if connect && problems.is_empty() {
+        problems.extend(texts(db::connect_all(&config.databases)));
+    }
+    if !problems.is_empty() {
+        return Err(Refusal::Configuration(problems.join("\n")));
+    }
+    print(&mut io::stdout(), "configuration OK");
+    Ok(())
+}
+
+fn texts(checked: Result<(), Vec<db::Error>>) -> Vec<String> {
+    checked.err().unwrap_or_default().iter().map(ToString::to_string).collect()
+}

@@ -1,0 +1,51 @@
+//! Which configuration is meant, and what is wrong with it.
+
+use std::path::{Path, PathBuf};
+
+use crate::binding;
+use crate::config::{self, Config, Overrides};
+use crate::generation::{Generation, Purpose};
+use crate::script::Engines;
+use crate::server::Refusal;
+
+/// Where a configuration is looked for that the command line does not name: in a folder like
+/// rhaid's own, and in one that holds nothing else.
+const USUAL: [&str; 2] = ["conf/host.yaml", "host.yaml"];
+
+/// Reads the configuration that was named, or the one that is found.
+///
+/// # Errors
+/// With all mistakes of the file and its scripts; or if there is none.
+pub(super) fn read(named: Option<&Path>, overrides: &Overrides) -> Result<Config, Refusal> {
+    let path = named.map_or_else(find, |it| Ok(it.to_owned()))?;
+    config::read(&path, overrides).map_err(|mistaken| {
+        let mut problems = vec![mistaken.problems.to_string()];
+        problems.extend(mistaken.rest.iter().flat_map(|it| script_problems(it)));
+        Refusal::Configuration(problems.join("\n"))
+    })
+}
+
+fn find() -> Result<PathBuf, Refusal> {
+    let found = USUAL.iter().map(PathBuf::from).find(|it| it.exists());
+    found.ok_or_else(|| {
+        let folder = std::env::current_dir().unwrap_or_default();
+        let [first, second] = USUAL;
+        Refusal::Configuration(format!(
+            "no configuration: there is neither `{first}` nor `{second}` in `{}`\n\
+             hint: name one with `--conf FILE`, or another folder to start in with `--chdir DIR`; \
+             `rhaid new DIR` writes a small project",
+            folder.display()
+        ))
+    })
+}
+
+/// The mistakes that only show when the scripts are compiled and started.
+pub(super) fn script_problems(config: &Config) -> Vec<String> {
+    let built = tokio::runtime::LocalRuntime::new().map(|runtime| {
+        runtime.block_on(Generation::build(config, &Engines::new([binding::register as _]), Purpose::Test))
+    });
+    match built {
+        Ok(built) => built.err().unwrap_or_default(),
+        Err(error) => vec![error.to_string()],
+    }
+}

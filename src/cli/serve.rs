@@ -1,0 +1,117 @@
+//! `rhaid`: serves until a signal ends it.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::print;
+use crate::config::Config;
+use crate::db;
+use crate::error_log;
+use crate::log_file;
+use crate::server::{self, Refusal, Server};
+
+/// How long the last lines of the logs may take to be written.
+const LAST_LINES: Duration = Duration::from_secs(2);
+
+/// Serves a configuration.
+pub(super) fn run(config: Config) -> Result<(), Refusal> {
+    let system = |error: io::Error| Refusal::System(error.to_string());
+    let _log = error_log::install(&config.error_log).map_err(system)?;
+    std::panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
+    // Before anybody can know of the process: from now on no signal ends it unseen.
+    let runtime = tokio::runtime::LocalRuntime::new().map_err(system)?;
+    let signals = runtime.block_on(async { Signals::watch() }).map_err(system)?;
+    let listeners = server::bind(&config)?;
+    let config = Arc::new(config);
+    let server = Server::build(&config, listeners)?;
+    // Not before the scripts are known to be good: what is applied stays.
+    db::migrate(&config.databases).map_err(|error| Refusal::Configuration(error.to_string()))?;
+    let _pid_file = config.process.pid_file.as_deref().map(PidFile::write).transpose()?;
+    runtime.block_on(until_asked_to_end(server, &config, signals));
+    log_file::flush_all(LAST_LINES);
+    Ok(())
+}
+
+/// The signals that the process listens to.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hang_up: Signal,
+}
+
+impl Signals {
+    fn watch() -> io::Result<Signals> {
+        Ok(Signals {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hang_up: signal(SignalKind::hangup())?,
+        })
+    }
+
+    /// Waits until one says that the process shall end.
+    async fn end(&mut self) -> &'static str {
+        loop {
+            tokio::select! {
+                _ = self.terminate.recv() => return "SIGTERM",
+                _ = self.interrupt.recv() => return "SIGINT",
+                _ = self.hang_up.recv() => {
+                    tracing::warn!("received SIGHUP: nothing is read anew while the server runs; start it again for that");
+                }
+            }
+        }
+    }
+}
+
+/// Serves until SIGTERM or SIGINT, then until the requests in flight are answered, or a second signal.
+async fn until_asked_to_end(server: Server, config: &Config, mut signals: Signals) {
+    announce(&server, config);
+    let serving = server.serve();
+    let signal = signals.end().await;
+    tracing::info!("received {signal}: requests in flight are answered, then the server ends");
+    let (ended, end) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || {
+        serving.stop();
+        // Nobody waits for it after a second signal.
+        let _ = ended.send(());
+    });
+    tokio::select! {
+        _ = end => {}
+        signal = signals.end() => tracing::warn!("received {signal} once more: the server ends at once"),
+    }
+}
+
+fn announce(server: &Server, config: &Config) {
+    let addresses: Vec<_> = server.addresses().iter().map(|it| format!("http://{it}/")).collect();
+    let threads = config.process.num_threads;
+    let line = format!(
+        "rhaid {} (pid {}) serves {} with {threads} thread{}",
+        env!("CARGO_PKG_VERSION"),
+        std::process::id(),
+        addresses.join(" "),
+        if threads == 1 { "" } else { "s" },
+    );
+    print(&mut io::stderr(), &line);
+}
+
+/// A file with the process id, removed when the process ends by itself.
+struct PidFile<'a>(&'a Path);
+
+impl PidFile<'_> {
+    fn write(path: &Path) -> Result<PidFile<'_>, Refusal> {
+        fs::write(path, format!("{}\n", std::process::id()))
+            .map_err(|error| Refusal::System(format!("cannot write the pid file `{}`: {error}", path.display())))?;
+        Ok(PidFile(path))
+    }
+}
+
+impl Drop for PidFile<'_> {
+    fn drop(&mut self) {
+        // Somebody else may have removed it: it is gone then all the same.
+        let _ = fs::remove_file(self.0);
+    }
+}
