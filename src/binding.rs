@@ -5,8 +5,11 @@ mod db;
 mod json;
 mod log;
 mod store;
+pub mod testing;
 
 use crate::script::name_of;
+
+pub use store::forget_all as forget_store;
 
 /// All namespaces.
 pub const BINDINGS: &[Binding] = &[auth::BINDING, db::BINDING, json::BINDING, log::BINDING, store::BINDING];

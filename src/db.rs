@@ -9,6 +9,7 @@ mod pool;
 mod rows;
 mod settings;
 mod sqlite;
+mod throwaway;
 #[cfg(test)]
 mod trial;
 mod value;
@@ -20,6 +21,7 @@ pub use self::error::{Error, Kind};
 pub use self::migrations::{check, connect_all, migrate};
 pub use self::rows::{Row, Rows};
 pub use self::settings::{Named, Settings, Url};
+pub use self::throwaway::{Fresh, Throwaway};
 pub use self::value::Value;
 
 /// The databases that rhaid knows; each is one file and one line.

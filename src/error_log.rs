@@ -15,6 +15,10 @@ use tracing::{Event, Metadata, Subscriber};
 use crate::directive::{self, Directive, Level, Repeat};
 use crate::log_file::{self, LogFile};
 
+mod overheard;
+
+pub use overheard::overheard;
+
 /// Names the least level that is logged: `off`, `error`, `warn`, `info`, `debug` or `trace`.
 const LEVEL: &str = "RHAID_LOG";
 
@@ -86,14 +90,20 @@ impl Drop for Guard {
 /// If the file can't be opened, or if the process has an error log already.
 pub fn install(settings: &Settings) -> io::Result<Guard> {
     let file = settings.path.as_deref().map_or_else(LogFile::stderr, |path: &Path| LogFile::open(path))?;
-    let wanted = env::var(LEVEL).ok().filter(|it| !it.is_empty()).unwrap_or_else(|| String::from("info"));
-    let level: Option<LevelFilter> = wanted.parse().ok();
+    let level = level();
     let log = Log { file: file.clone(), level: level.unwrap_or(LevelFilter::INFO) };
     tracing::subscriber::set_global_default(log).map_err(io::Error::other)?;
     if level.is_none() {
+        let wanted = env::var(LEVEL).unwrap_or_default();
         tracing::warn!("`{LEVEL}` is `{wanted}`, expected `off`, `error`, `warn`, `info`, `debug` or `trace`");
     }
     Ok(Guard(file))
+}
+
+/// The least level that is logged; `None` if the environment names none that there is.
+fn level() -> Option<LevelFilter> {
+    let wanted = env::var(LEVEL).ok().filter(|it| !it.is_empty());
+    wanted.map_or(Some(LevelFilter::INFO), |it| it.parse().ok())
 }
 
 /// Writes events; spans, which rhaid does not use, cost nothing and say nothing.
@@ -132,9 +142,14 @@ impl Subscriber for Log {
 
 /// `2026-11-30T16:54:50.123Z ERROR message key=value`, then the other lines of the message.
 fn line(now: Timestamp, event: &Event<'_>) -> String {
+    format!("{now:.3} {}\n", text(event))
+}
+
+/// A line without its time and its end.
+fn text(event: &Event<'_>) -> String {
     let mut parts = Parts::default();
     event.record(&mut parts);
-    let mut line = format!("{now:.3} {} ", event.metadata().level());
+    let mut line = format!("{} ", event.metadata().level());
     let (first, rest) = parts.message.split_once('\n').unwrap_or((&parts.message, ""));
     escape_into(&mut line, first);
     // The fields stand on the first line, so that a search for a request's id finds it.
@@ -147,7 +162,6 @@ fn line(now: Timestamp, event: &Event<'_>) -> String {
         }
         escape_into(&mut line, continued);
     }
-    line.push('\n');
     line
 }
 

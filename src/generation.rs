@@ -59,7 +59,7 @@ pub struct Site {
 pub enum Purpose {
     /// To serve.
     Serve,
-    /// To see whether it can be built: no log file is made.
+    /// To see whether it can be built, or what it answers: no log file is made.
     Test,
 }
 

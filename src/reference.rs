@@ -6,6 +6,7 @@ use std::fmt::Write;
 
 use crate::access_log::SPECIFIERS;
 use crate::binding::BINDINGS;
+use crate::binding::testing::TESTING;
 use crate::config;
 use crate::directive::{Entry, Level, Repeat};
 use crate::script::{KEYS, KeyKind, MAKERS};
@@ -218,6 +219,16 @@ whether there was one.
 
 ";
 
+const TESTS: &str = "\
+## Tests
+
+`rhaid test` runs each function `test_…` of the files `*_test.rhai`: with an app of its own in the same process, and with fresh
+databases to which the migrations were applied; `store::` is empty. The script's top level and `setup()`, where there is one, run
+before each test. A test may use as much as a handler (`rhai.max-operations`, `rhai.max-memory`), and take a minute. It fails by any
+error; these functions are there beside all others:
+
+";
+
 /// The whole text.
 pub fn text() -> String {
     let mut out = String::from(HEAD);
@@ -253,6 +264,10 @@ pub fn text() -> String {
         out.push('\n');
     }
     out.push_str(ROWS);
+    out.push_str(TESTS);
+    for function in TESTING {
+        line(&mut out, function.signature, function.summary, function.example);
+    }
     out.truncate(out.trim_end().len());
     out.push('\n');
     out

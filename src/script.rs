@@ -29,6 +29,7 @@ mod rule;
 mod settings;
 mod signatures;
 mod source;
+mod suite;
 mod text;
 mod trace;
 
@@ -47,4 +48,5 @@ pub use rows::{Row, Rows, named};
 pub use settings::Settings;
 pub use signatures::{Role, Signature};
 pub use source::Source;
+pub use suite::Suite;
 pub use trace::Trace;

@@ -1,6 +1,7 @@
 //! The workers: threads that share nothing while they serve, started together and ended together.
 
 mod in_flight;
+mod local;
 mod service;
 mod worker;
 
@@ -15,6 +16,8 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::config::Config;
 use crate::net;
+
+pub use local::{Local, on_a_thread};
 
 /// How long requests in flight may take when the server ends.
 const GRACE: Duration = Duration::from_secs(30);

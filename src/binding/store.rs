@@ -74,6 +74,13 @@ static STORE: LazyLock<Store> = LazyLock::new(|| Store {
     shards: std::array::from_fn(|_| Mutex::new(Shard { entries: HashMap::new(), clean_at: 64 })),
 });
 
+/// Forgets all values, as the end of the process would.
+pub fn forget_all() {
+    for shard in &STORE.shards {
+        shard.lock().unwrap_or_else(PoisonError::into_inner).entries.clear();
+    }
+}
+
 fn register(module: &mut Module) {
     FuncRegistration::new("get").set_into_module(module, |call: NativeCallContext, key: &str| {
         let value = shard(key).live(key).map(|it| it.value.clone());

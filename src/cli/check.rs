@@ -1,6 +1,7 @@
 //! `rhaid -t`: builds everything that start-up would build, and drops it.
 
 use std::io;
+use std::process::ExitCode;
 
 use super::{configuration, print};
 use crate::config::Config;
@@ -8,7 +9,7 @@ use crate::db;
 use crate::server::Refusal;
 
 /// Checks a configuration that has no mistakes of its own; its databases are asked if `connect`.
-pub(super) fn run(config: &Config, connect: bool) -> Result<(), Refusal> {
+pub(super) fn run(config: &Config, connect: bool) -> Result<ExitCode, Refusal> {
     let mut problems: Vec<String> = texts(db::check(&config.databases));
     problems.extend(configuration::script_problems(config));
     if connect && problems.is_empty() {
@@ -18,7 +19,7 @@ pub(super) fn run(config: &Config, connect: bool) -> Result<(), Refusal> {
         return Err(Refusal::Configuration(problems.join("\n")));
     }
     print(&mut io::stdout(), "configuration OK");
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }
 
 fn texts(checked: Result<(), Vec<db::Error>>) -> Vec<String> {

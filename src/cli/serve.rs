@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ use crate::server::{self, Refusal, Server};
 const LAST_LINES: Duration = Duration::from_secs(2);
 
 /// Serves a configuration.
-pub(super) fn run(config: Config) -> Result<(), Refusal> {
+pub(super) fn run(config: Config) -> Result<ExitCode, Refusal> {
     let system = |error: io::Error| Refusal::System(error.to_string());
     let _log = error_log::install(&config.error_log).map_err(system)?;
     std::panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
@@ -34,7 +35,7 @@ pub(super) fn run(config: Config) -> Result<(), Refusal> {
     let _pid_file = config.process.pid_file.as_deref().map(PidFile::write).transpose()?;
     runtime.block_on(until_asked_to_end(server, &config, signals));
     log_file::flush_all(LAST_LINES);
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The signals that the process listens to.

@@ -15,17 +15,28 @@ pub(super) const EXPRESSION_DEPTHS: (usize, usize) = (64, 32);
 /// Adds native functions to an engine.
 pub type Register = fn(&mut rhai::Engine);
 
+/// What adds native functions, with what it knows.
+type Natives = Box<dyn Fn(&mut rhai::Engine)>;
+
 /// The engines of a worker: one for each depth of calls that the configuration names, since Rhai
 /// has that limit for each engine. They live as long as the process: a reload replaces scripts.
 pub struct Engines {
-    bindings: Vec<Register>,
+    bindings: Vec<Natives>,
     by_call_levels: RefCell<HashMap<usize, &'static rhai::Engine>>,
 }
 
 impl Engines {
     /// Engines with the native functions of `bindings`.
     pub fn new(bindings: impl IntoIterator<Item = Register>) -> Engines {
-        Engines { bindings: bindings.into_iter().collect(), by_call_levels: RefCell::default() }
+        let bindings = bindings.into_iter().map(|it| Box::new(it) as _).collect();
+        Engines { bindings, by_call_levels: RefCell::default() }
+    }
+
+    /// These engines with more native functions, which may know something.
+    #[must_use]
+    pub fn and(mut self, register: impl Fn(&mut rhai::Engine) + 'static) -> Engines {
+        self.bindings.push(Box::new(register));
+        self
     }
 
     /// The engine that allows so many nested calls.

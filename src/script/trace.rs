@@ -91,6 +91,20 @@ impl Trace {
         Trace { message, hint: None, ..self }
     }
 
+    /// The same without what was added to the end of a file: it knows no place there, and no call.
+    pub(super) fn cut_at_the_end_of(mut self, file: &Source) -> Trace {
+        let end = file.text.trim_end_matches('\n').lines().count();
+        let added = format!(" at {}:{}:", file.name, end + file.line);
+        self.path.retain(|it| !it.contains(&added));
+        if self.source.name != file.name {
+            return self;
+        }
+        if self.position.line().is_some_and(|it| it > end) {
+            self.position = Position::NONE;
+        }
+        Trace { source: file.clone().into(), ..self }
+    }
+
     /// The same with the import that led there.
     pub(super) fn with_import(mut self, by: &Source, position: Position) -> Trace {
         self.path.push(format!("imported at {}", by.place(position)));

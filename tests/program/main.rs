@@ -1,6 +1,9 @@
 //! The program as a whole: the command, the process, the samples as they stand.
 #![allow(clippy::unwrap_used)] // As in tests: Clippy does not see that the helpers here are part of them.
 
+mod calls;
+mod command_line;
 mod process;
 mod samples;
 mod served;
+mod tests;

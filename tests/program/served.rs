@@ -118,7 +118,8 @@ pub fn rhaid(folder: &TempDir) -> Command {
     command
 }
 
-fn copy(from: &Path, to: &Path) {
+/// Copies a file, or all of a folder.
+pub fn copy(from: &Path, to: &Path) {
     if from.is_file() {
         fs::create_dir_all(to.parent().unwrap()).unwrap();
         fs::copy(from, to).unwrap();
