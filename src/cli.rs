@@ -4,6 +4,7 @@ mod call;
 mod check;
 mod configuration;
 mod new;
+mod reference;
 mod serve;
 mod test;
 
@@ -50,6 +51,7 @@ enum Command {
     New(new::New),
     Call(call::Call),
     Test(test::Test),
+    Reference(reference::Reference),
 }
 
 /// What only serving, or the check of what would be served, goes by.
@@ -130,6 +132,7 @@ fn execute(arguments: &Arguments) -> Result<ExitCode, Refusal> {
         Some(Command::New(new)) => new::run(new),
         Some(Command::Call(call)) => call::run(call, &config()?),
         Some(Command::Test(test)) => test::run(test, config()?),
+        Some(Command::Reference(reference)) => reference::run(reference),
         None if serving.test => check::run(&config()?, serving.connect),
         None => serve::run(config()?),
     }

@@ -61,12 +61,34 @@ fn a_mistake_on_the_command_line_exits_with_2_and_a_suggestion() {
 
 #[test]
 fn every_command_has_a_help_that_fits_the_screen() {
-    for arguments in [&["--help"][..], &["call", "--help"], &["new", "--help"], &["test", "--help"], &["-h"], &["help"]]
-    {
+    for arguments in [
+        &["--help"][..],
+        &["call", "--help"],
+        &["new", "--help"],
+        &["test", "--help"],
+        &["reference", "--help"],
+        &["-h"],
+        &["help"],
+    ] {
         let (code, stdout, _) = run(arguments);
         assert_eq!(code, 0, "{arguments:?}");
         assert!(stdout.contains("Usage: rhaid"), "{stdout}");
         let long = stdout.lines().find(|it| it.chars().count() > 100);
         assert_eq!(long, None, "{arguments:?}");
     }
+}
+
+#[test]
+fn the_reference_is_printed_and_written_for_editors() {
+    let (code, stdout, stderr) = run(&["reference"]);
+    let reference = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/REFERENCE.md")).unwrap();
+    assert_eq!((code, stdout, stderr.as_str()), (0, reference, ""));
+
+    let folder = tempfile::tempdir().unwrap();
+    let output = rhaid(&folder).args(["reference", "--definitions", "a/b"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "wrote definition files for editors to `a/b`\n");
+    assert!(fs::read_to_string(folder.path().join("a/b/db.d.rhai")).unwrap().contains("module db;"));
+    let output = rhaid(&folder).args(["reference", "--definitions", "a/b/db.d.rhai"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(71));
 }
