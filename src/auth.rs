@@ -19,10 +19,12 @@ mod cache;
 mod keys;
 mod read;
 mod redaction;
+mod secrets;
 
 pub use cache::Cache;
 pub use keys::Keys;
 pub use redaction::Redaction;
+pub use secrets::is_secret;
 
 /// Which requests need a key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

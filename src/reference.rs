@@ -201,6 +201,21 @@ their own file only.
 
 ";
 
+const FAULTS: &str = "\
+## Faults of scripts
+
+A script that fails is answered with 500 (503 where `rhai.timeout` was over) and the plain message of the envelope; the header
+`x-request-id` has the request's number, under which the error log has file, line, source, calls and request. With
+`rhai.development: ON` a browser sees all of that on a page, with parameters, headers and env; who does not ask for HTML gets the
+envelope with `error` behind it (`Accept: text/plain`: the text alone). API keys, cookies, `Authorization` and what is called a
+password, secret, token or the like are `***` there.
+
+`try { … } catch (error) { … }` sees what was thrown: the value of `throw`; of a database's fault a map with `kind` (`unique`,
+`foreign_key`, `not_null`, `check`, `syntax`, `connection`, `timeout`, `busy`, `parameters`, `value` or `other`), `message`, and where they are
+known `code`, `constraint` and `column`; of Rhai's own errors a map with `error` and `message`. Limits can't be caught.
+
+";
+
 const FUNCTIONS: &str = "\
 ## Functions
 
@@ -253,6 +268,7 @@ pub fn text() -> String {
     }
     out.push('\n');
     out.push_str(ROUTER);
+    out.push_str(FAULTS);
     out.push_str(MODULES);
     out.push_str(FUNCTIONS);
     for binding in BINDINGS {

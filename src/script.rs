@@ -37,7 +37,7 @@ pub use app::{Ended, Script};
 pub use context::Context;
 pub use decimal::Decimal;
 pub use engine::{Engines, Register};
-pub use env::{Env, KEYS, Kind as KeyKind, check_target};
+pub use env::{Env, Group, KEYS, Kind as KeyKind, check_target};
 pub use fault::{Result, raise};
 pub use json::{parse as parse_json, write as write_json};
 pub use library::{Closures, Library};

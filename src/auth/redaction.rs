@@ -42,6 +42,11 @@ impl Redaction {
         redaction
     }
 
+    /// Whether the values of the parameter `name` are hidden.
+    pub fn hides_parameter(&self, name: &str) -> bool {
+        self.parameters.iter().any(|it| it == name)
+    }
+
     /// Whether the values of the header `name` are hidden: those that a configuration names, and
     /// those that carry keys and passwords wherever they stand.
     pub fn hides(&self, name: &HeaderName) -> bool {

@@ -4,6 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+mod development;
+mod page;
 mod running;
 
 use running::Running;
@@ -90,6 +92,7 @@ impl Script {
             auth: workshop.inherited.auth.clone(),
             body_limit: workshop.body_limit,
             redaction: workshop.redaction.clone(),
+            development: settings.development,
         })
     }
 }

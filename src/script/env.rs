@@ -21,6 +21,7 @@ mod header;
 mod input;
 mod keys;
 mod multipart;
+mod overview;
 mod params;
 mod readers;
 mod received;
@@ -29,6 +30,7 @@ mod target;
 pub use fields::Fields;
 pub use format::Formats;
 pub use keys::{KEYS, Kind};
+pub use overview::Group;
 pub use target::check as check_target;
 
 use errors::Errors;

@@ -68,6 +68,10 @@ impl Row {
         self.0.write_json(out).map_err(|error| Wrong::Server(error.to_string()))
     }
 
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.names().iter().map(AsRef::as_ref)
+    }
+
     fn get(&self, call: &NativeCallContext, name: &str) -> Result<Dynamic> {
         let Some(cell) = self.0.get(name) else {
             let near = suggest(name, self.0.names().iter().map(AsRef::as_ref));

@@ -18,6 +18,8 @@ pub struct Settings {
     pub max_memory: u64,
     /// Folders that modules are imported from, beside the script's own.
     pub module_path: Vec<PathBuf>,
+    /// Whether clients see what is wrong with a script.
+    pub development: bool,
 }
 
 impl Default for Settings {
@@ -28,6 +30,7 @@ impl Default for Settings {
             max_call_levels: 64,
             max_memory: 64 << 20,
             module_path: Vec::new(),
+            development: false,
         }
     }
 }
@@ -105,6 +108,19 @@ impl directive::Settings for Settings {
                 problems.or(())
             },
         },
+        Directive {
+            name: "rhai.development",
+            levels: LEVELS,
+            repeat: Repeat::Once,
+            summary: "Whether a fault of a script is shown to the client: a page with message, source, calls, request and \
+                      env, or JSON with `error` for who does not ask for HTML. Not for servers that others can reach. \
+                      Default: `OFF`.",
+            example: "rhai.development: ON",
+            apply: |settings, value| {
+                settings.development = value.on_off()?;
+                Ok(())
+            },
+        },
     ];
 }
 
@@ -126,13 +142,14 @@ mod tests {
 
     #[test]
     fn every_limit_can_be_set() {
-        let text = "rhai.timeout: 0.25\nrhai.max-operations: 7\nrhai.max-call-levels: 8\nrhai.max-memory: 1 MB\nrhai.module-path: [src, .]\n";
+        let text = "rhai.timeout: 0.25\nrhai.max-operations: 7\nrhai.max-call-levels: 8\nrhai.max-memory: 1 MB\nrhai.module-path: [src, .]\nrhai.development: ON\n";
         let expected = Settings {
             timeout: Duration::from_millis(250),
             max_operations: 7,
             max_call_levels: 8,
             max_memory: 1_000_000,
             module_path: vec!["src".into(), ".".into()],
+            development: true,
         };
         assert_eq!(settings(text), Ok(expected));
     }

@@ -35,23 +35,33 @@ impl Source {
     /// The line of a position with a caret of `width` below it, each after a line break; empty
     /// where there is none.
     pub fn excerpt(&self, position: Position, width: usize) -> String {
-        let Some(number) = position.line() else { return String::new() };
-        let (number, line) = match self.text.lines().nth(number - 1) {
-            Some(line) => (number, line),
-            // What ends too early is at its end.
-            None => (self.text.lines().count().max(1), self.text.lines().last().unwrap_or_default()),
-        };
+        let Some((number, line)) = self.line(position) else { return String::new() };
         let label = (number + self.line - 1).to_string();
+        let (margin, indent) = (" ".repeat(label.len()), " ".repeat(self.indent));
+        let caret = self.caret(position, width);
+        format!("\n  {label} | {indent}{line}\n  {margin} | {indent}{caret}")
+    }
+
+    /// What stands below the line of a position to point to `width` characters of it.
+    pub(super) fn caret(&self, position: Position, width: usize) -> String {
+        let line = self.line(position).map_or("", |it| it.1);
         let before = line.chars().take(position.position().unwrap_or(1).saturating_sub(1));
         let before: String = before.map(|it| if it == '\t' { '\t' } else { ' ' }).collect();
-        let (margin, indent) = (" ".repeat(label.len()), " ".repeat(self.indent));
-        format!("\n  {label} | {indent}{line}\n  {margin} | {indent}{before}{}", "^".repeat(width.max(1)))
+        format!("{before}{}", "^".repeat(width.max(1)))
+    }
+
+    /// The line of a position with its number in the script.
+    fn line(&self, position: Position) -> Option<(usize, &str)> {
+        let number = position.line()?;
+        let found = self.text.lines().nth(number - 1).map(|line| (number, line));
+        // What ends too early is at its end.
+        Some(found.unwrap_or_else(|| (self.text.lines().count().max(1), self.text.lines().last().unwrap_or_default())))
     }
 
     /// The lines around a position with their numbers in the file, and whether it is on the line.
     pub(super) fn around(&self, position: Position) -> Vec<(usize, &str, bool)> {
         const BESIDE: usize = 6;
-        let Some(line) = position.line() else { return Vec::new() };
+        let Some((line, _)) = self.line(position) else { return Vec::new() };
         let lines = self.text.lines().enumerate().skip(line.saturating_sub(BESIDE + 1)).take(2 * BESIDE + 1);
         lines.map(|(index, text)| (index + self.line, text, index + 1 == line)).collect()
     }

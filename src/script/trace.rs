@@ -24,7 +24,13 @@ pub struct Trace {
 impl fmt::Display for Trace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut lines = self.message.lines();
-        write!(f, "{}: {}{}", self.place(), lines.next().unwrap_or_default(), self.excerpt())?;
+        write!(
+            f,
+            "{}: {}{}",
+            self.place(),
+            lines.next().unwrap_or_default(),
+            self.source.excerpt(self.position, self.width)
+        )?;
         for line in lines {
             write!(f, "\n  {line}")?;
         }
@@ -51,9 +57,9 @@ impl Trace {
         &self.message
     }
 
-    /// The line with a caret below it, each after a line break; empty if the place has no line.
-    pub fn excerpt(&self) -> String {
-        self.source.excerpt(self.position, self.width)
+    /// What points to the place, below its line.
+    pub fn caret(&self) -> String {
+        self.source.caret(self.position, self.width)
     }
 
     /// The calls and imports that led there, from the inside out.

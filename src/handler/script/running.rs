@@ -6,8 +6,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, HeaderValue, StatusCode};
 
+use super::development::Fault;
 use crate::auth::{self, Redaction};
 use crate::envelope;
 use crate::fiber::{self, Limits, Stop};
@@ -15,7 +16,7 @@ use crate::handler::chain::Identity;
 use crate::handler::{Handler, Outcome, Visit};
 use crate::http::{Refused, Request, Response, Upload};
 use crate::reply::{PASS, Reply};
-use crate::script::{Ended, Env, Row, Script, named};
+use crate::script::{Ended, Env, Row, Script, Trace, named};
 
 /// How long nothing of a body may come.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -29,6 +30,8 @@ pub(super) struct Running {
     /// Largest body in bytes.
     pub(super) body_limit: u64,
     pub(super) redaction: Arc<Redaction>,
+    /// Whether the client sees faults.
+    pub(super) development: bool,
 }
 
 impl Handler for Running {
@@ -58,37 +61,49 @@ impl Running {
                 if reply.status == PASS {
                     return Ok(Outcome::Pass(reply.headers));
                 }
-                self.response(request, reply).map(Outcome::Answer)
+                Ok(Outcome::Answer(self.response(request, env, reply)))
             }
             Ok(Ended::Refused(status, message)) => Ok(Outcome::Answer(self.refusal(status, message.as_deref()))),
             Ok(Ended::Stopped(stop, trace)) => {
-                self.log(request, &trace);
-                Err(if stop == Stop::Time {
-                    StatusCode::SERVICE_UNAVAILABLE
-                } else {
-                    StatusCode::INTERNAL_SERVER_ERROR
-                })
+                let status = match stop {
+                    Stop::Time => StatusCode::SERVICE_UNAVAILABLE,
+                    _ => StatusCode::INTERNAL_SERVER_ERROR,
+                };
+                Ok(Outcome::Answer(self.fault(request, env, status, &trace)))
             }
             Ok(Ended::Failed(trace)) => {
-                self.log(request, &trace);
-                Err(StatusCode::INTERNAL_SERVER_ERROR)
+                Ok(Outcome::Answer(self.fault(request, env, StatusCode::INTERNAL_SERVER_ERROR, &trace)))
             }
             // There is one such only, which was taken apart.
             Ok(Ended::Reported(..)) => Err(StatusCode::INTERNAL_SERVER_ERROR),
             Err(panic) => {
                 let message = panic.downcast_ref::<&str>().map(|it| (*it).to_owned());
                 let message = message.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
-                self.log(request, &format!("{}: a native function panicked: {message}", self.script.source().name));
-                Err(StatusCode::INTERNAL_SERVER_ERROR)
+                let trace = Trace::whole(self.script.source(), format!("a native function panicked: {message}"));
+                Ok(Outcome::Answer(self.fault(request, env, StatusCode::INTERNAL_SERVER_ERROR, &trace)))
             }
         }
     }
 
-    fn response(&self, request: &Request, reply: Reply) -> Result<Response, StatusCode> {
-        reply.into_response(&request.head, &self.envelope).map_err(|error| {
-            self.log(request, &format!("{}: the reply's file can't be sent: {error}", self.script.source().name));
-            StatusCode::INTERNAL_SERVER_ERROR
+    fn response(&self, request: &Request, env: &Env, reply: Reply) -> Response {
+        reply.into_response(&request.head, &self.envelope).unwrap_or_else(|error| {
+            let trace = Trace::whole(self.script.source(), format!("the reply's file can't be sent: {error}"));
+            self.fault(request, env, StatusCode::INTERNAL_SERVER_ERROR, &trace)
         })
+    }
+
+    /// Answers a fault of the script: the log has it all, the client the number to find it by.
+    fn fault(&self, request: &Request, env: &Env, status: StatusCode, trace: &Trace) -> Response {
+        self.log(request, trace);
+        let mut response = if self.development {
+            let (envelope, auth, redaction) = (&self.envelope, &self.auth, &self.redaction);
+            Fault { request, env, trace, status, envelope, auth, redaction }.response()
+        } else {
+            self.envelope.error_response(status, None)
+        };
+        let id = HeaderValue::from_str(&request.id.to_string()).expect("a number is visible ASCII");
+        response.headers_mut().insert("x-request-id", id);
+        response
     }
 
     fn env(&self, request: &Rc<Request>) -> Env {
@@ -135,7 +150,7 @@ impl Running {
         response
     }
 
-    fn log(&self, request: &Request, trace: &impl std::fmt::Display) {
+    fn log(&self, request: &Request, trace: &Trace) {
         // A script may have put the query, and the key in it, into what it threw.
         let trace = self.auth.masked(&request.head, trace.to_string());
         let target = request.head.uri.to_string();
