@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use http::header::{
     ACCEPT_RANGES, CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_LENGTH, CONTENT_TYPE, ETAG, HOST, HeaderName,
-    LAST_MODIFIED, SET_COOKIE,
+    LAST_MODIFIED, LOCATION, SET_COOKIE,
 };
 use http::uri::PathAndQuery;
 use http::{Method, StatusCode, Uri};
@@ -20,18 +20,12 @@ impl Generation {
     ///
     /// The document is asked for as h2o does it, with GET and without the headers of the request,
     /// which were about something else. What it is, an error too, is not asked for a document again.
-    pub async fn with_document(&self, path: &PathAndQuery, request: &Rc<Request>, error: Response) -> Response {
-        let mut head = request.head.clone();
-        head.method = Method::GET;
-        head.uri = Uri::from(path.clone());
-        let host = head.headers.remove(HOST);
-        head.headers.clear();
-        head.headers.extend(host.map(|it| (HOST, it)));
-        // The host by whose settings the error has a document.
-        let host = self.hosts.iter().find(|it| it.fallback.server_name == request.server_name);
-        let (site, path_info) = host.unwrap_or(&self.nowhere).site(path.path());
-        let request = site.request(head, path_info, Upload::None, request.connection.clone(), request.id);
-        let mut document = site.chain.answer(&Rc::new(request)).await;
+    pub async fn with_document(&self, path: &PathAndQuery, request: &Request, error: Response) -> Response {
+        let mut document = self.document(path, request).await;
+        // A folder's index is one step further.
+        if let Some(other) = moved_to(&document) {
+            document = self.document(&other, request).await;
+        }
         if document.status() != StatusCode::OK {
             tracing::info!(%path, "an `error-doc` is answered with {}", document.status());
             return error;
@@ -46,4 +40,23 @@ impl Generation {
         }
         Response::from_parts(error, std::mem::take(document.body_mut()))
     }
+    async fn document(&self, path: &PathAndQuery, request: &Request) -> Response {
+        let mut head = request.head.clone();
+        head.method = Method::GET;
+        head.uri = Uri::from(path.clone());
+        let host = head.headers.remove(HOST);
+        head.headers.clear();
+        head.headers.extend(host.map(|it| (HOST, it)));
+        // The host by whose settings the error has a document.
+        let host = self.hosts.iter().find(|it| it.fallback.server_name == request.server_name);
+        let (site, path_info) = host.unwrap_or(&self.nowhere).site(path.path());
+        let request = site.request(head, path_info, Upload::None, request.connection.clone(), request.id);
+        site.chain.answer(&Rc::new(request)).await
+    }
+}
+
+/// Where on the same host an answer sends its client.
+fn moved_to(answer: &Response) -> Option<PathAndQuery> {
+    let location = answer.headers().get(LOCATION).filter(|_| answer.status().is_redirection())?;
+    PathAndQuery::try_from(location.as_bytes()).ok().filter(|it| it.as_str().starts_with('/'))
 }
