@@ -43,6 +43,13 @@ impl Config {
         inherited_by(&self.hosts).chain([&self.inherited])
     }
 
+    /// Every address that connections are taken at.
+    pub fn addresses(&self) -> Vec<Listen> {
+        let mut all = self.process.listen.clone();
+        Listen::add(&mut all, self.hosts.iter().flat_map(|it| it.listen.iter().cloned()));
+        all
+    }
+
     /// The files that no client may see: the configuration, databases, keys and logs.
     pub fn secrets(&self) -> impl Iterator<Item = PathBuf> {
         let logs = self.inherited().flat_map(|it| &it.access_log.logs).map(|it| it.path.clone());
@@ -56,6 +63,8 @@ impl Config {
 pub struct Host {
     /// As written: a name with or without a port, `default`, `*`, `*.name`.
     pub key: String,
+    /// Where connections for it alone are taken.
+    pub listen: Vec<Listen>,
     /// Whether it may have to answer what is for no host.
     pub matching: Matching,
     /// What holds for paths that are not found.
@@ -173,7 +182,7 @@ pub fn read(path: &std::path::Path, overrides: &Overrides) -> Result<Config, Mis
         problems.0.push(root.expected("a mapping of directives"));
         return Err(problems.into());
     }
-    let mut reader = hosts::Reader { language: entries(), problems: loaded.problems };
+    let mut reader = hosts::Reader { language: entries(), problems: loaded.problems, unheard: Vec::new() };
     let (mut process, mut inherited) = (Process::default(), Inherited::default());
     let (mut databases, mut error_log) = (db::Settings::default(), error_log::Settings::default());
     let mut sections: Vec<&mut dyn Section> = vec![&mut process, &mut databases, &mut error_log];
@@ -182,14 +191,19 @@ pub fn read(path: &std::path::Path, overrides: &Overrides) -> Result<Config, Mis
 
     let stands = |name: &str| root.entries().is_ok_and(|it| it.iter().any(|(key, _)| key.name() == name));
     let missing = |name: &str, hint: &str| Problem::in_file(path, format!("`{name}` is missing")).hint(hint);
-    if overrides.listen.is_none() && !stands("listen") {
-        reader.problems.0.push(missing("listen", "add the port to listen on: `listen: 8080`"));
-    }
     if !stands("hosts") {
         reader.problems.0.push(missing("hosts", "add a host with its paths: `hosts: {default: {paths: {/: …}}}`"));
     }
     let hosts = found.iter().filter(|it| it.entry.name == "hosts");
-    let hosts: Vec<Host> = hosts.flat_map(|it| reader.hosts(&it.value, &inherited)).collect();
+    let mut hosts: Vec<Host> = hosts.flat_map(|it| reader.hosts(&it.value, &inherited)).collect();
+    if overrides.listen.is_none() && !stands("listen") {
+        let unheard = std::mem::take(&mut reader.unheard);
+        if unheard.len() == hosts.len() {
+            reader.problems.0.push(missing("listen", "add the port to listen on: `listen: 8080`"));
+        } else {
+            reader.problems.0.extend(unheard);
+        }
+    }
 
     let mut files = loaded.files;
     for auth in inherited_by(&hosts).map(|it| &it.auth) {
@@ -206,6 +220,7 @@ pub fn read(path: &std::path::Path, overrides: &Overrides) -> Result<Config, Mis
 
     if let Some(listen) = &overrides.listen {
         process.listen = vec![listen.clone()];
+        hosts.iter_mut().for_each(|it| it.listen.clear());
     }
     process.num_threads = overrides.num_threads.unwrap_or(process.num_threads);
     let paths = hosts.iter().flat_map(|it| &it.paths);
@@ -353,7 +368,6 @@ host.yaml:3:1: `rhai.handler` stands at the global level, expected at the path l
 host.yaml:4:21: `limit-request-body` is `10 MBs`, expected a size such as `10 MB`
 host.yaml:5:1: unknown directive `include` at the global level
 host.yaml:5:10: `!file` names `none.yaml`, which does not exist
-host.yaml:8:5: `listen` stands at the host level, expected at the global level
 host.yaml:9:19: the environment variable `NO_SUCH_NAME_IS_SET` is not set
 host.yaml:11:24: unknown directive `file.dri` at the path level
 host.yaml:12:7: the path is `api`, expected one that begins with `/`";

@@ -17,17 +17,20 @@ use crate::envelope;
 use crate::file::Hidden;
 use crate::filter::Filters;
 use crate::handler::{Chain, Inherited, Workshop};
-use crate::http::{Connection, Emit, Id, Journal, Request, Upload};
-use crate::router::{HostName, Hosts, Paths, Target};
+use crate::http::{Connection, Emit, Endpoint, Id, Journal, Request, Upload};
+use crate::router::{HostName, Paths, Target};
 use crate::script::{self, Engines, Library};
 
 mod document;
+mod listeners;
+
+use listeners::Listeners;
 
 /// What a worker serves.
 pub struct Generation {
     /// The `Server` header.
     pub server: HeaderValue,
-    hosts: Hosts<Host>,
+    hosts: Listeners,
     /// Where all hosts are strict, what is for none of them.
     nowhere: Host,
     watches_first_bytes: bool,
@@ -94,7 +97,7 @@ impl Generation {
             }
             match shared.nowhere(server_name, &host.inherited) {
                 Ok(fallback) => {
-                    hosts.push((name, host.matching, Host { paths: Paths::new(paths), fallback }));
+                    hosts.push((name, host.matching, Rc::new(Host { paths: Paths::new(paths), fallback })));
                 }
                 Err(problem) => problems.push(problem),
             }
@@ -106,7 +109,7 @@ impl Generation {
         let nowhere = nowhere.map_err(|problem| problems.push(problem));
         if let (Ok(nowhere), true) = (nowhere, problems.is_empty()) {
             let watches_first_bytes = config.inherited().any(|it| it.access_log.needs().first_byte);
-            return Ok(Generation { server, hosts: Hosts::new(hosts), nowhere, watches_first_bytes });
+            return Ok(Generation { server, hosts: Listeners::new(config, hosts), nowhere, watches_first_bytes });
         }
         // What several paths share is no good once.
         let mut seen = HashSet::new();
@@ -119,9 +122,9 @@ impl Generation {
         self.watches_first_bytes
     }
 
-    /// What serves a path of a host, and where `PATH_INFO` begins in the path.
-    pub fn site(&self, authority: &str, default_port: u16, path: &str) -> (Rc<Site>, usize) {
-        self.hosts.find(authority, default_port).unwrap_or(&self.nowhere).site(path)
+    /// What serves a path of a host, and where `PATH_INFO` begins in the path; `local` is where the connection was taken.
+    pub fn site(&self, authority: &str, local: Endpoint, path: &str) -> (Rc<Site>, usize) {
+        self.hosts.find(authority, local).unwrap_or(&self.nowhere).site(path)
     }
 }
 

@@ -54,7 +54,7 @@ pub enum Refusal {
 /// If one is taken or not ours; the message names it.
 pub fn bind(config: &Config) -> Result<Vec<TcpListener>, Refusal> {
     let mut listeners = Vec::new();
-    for listen in &config.process.listen {
+    for listen in &config.addresses() {
         let refused = |error: io::Error| {
             let hint = match error.kind() {
                 io::ErrorKind::AddrInUse => {

@@ -2,7 +2,7 @@
 
 use std::slice;
 
-use super::{Host, Path, key};
+use super::{Host, Listen, Path, key};
 use crate::directive::{Entry, Found, Kind, Level, Node, Problem, Problems, Section, find};
 use crate::handler::{Inherited, KINDS};
 use crate::router::Matching;
@@ -11,6 +11,8 @@ use crate::router::Matching;
 pub(super) struct Reader {
     pub(super) language: Vec<Entry>,
     pub(super) problems: Problems,
+    /// The mistake of each host that has no address of its own, if there is none for all.
+    pub(super) unheard: Vec<Problem>,
 }
 
 impl Reader {
@@ -53,10 +55,22 @@ impl Reader {
         let places = self.mappings(&paths.value, "a mapping of paths or a list of them");
         let entries = self.keyed(&places, key::path, str::to_owned);
         let paths = entries.into_iter().map(|(key, _, value)| self.path(key, &value, &inherited)).collect();
+        let mut listen = Vec::new();
+        for it in found.iter().filter(|it| it.entry.name == "listen") {
+            Listen::add(&mut listen, self.problems.check(Listen::read(&it.value)).unwrap_or_default());
+            if listen.iter().any(|it| it.port == 0) {
+                // Nobody could tell a connection to it from others.
+                self.problems.0.push(it.value.problem("the port is 0, expected one from 1 to 65535 in a host"));
+            }
+        }
+        if listen.is_empty() {
+            let hint = "or one at the top of the file, for all hosts: `listen: 8080`";
+            self.unheard.push(node.lacks("listen").hint(hint));
+        }
         let strict = found.iter().find(|it| it.entry.name == "strict-match");
         let strict = strict.and_then(|it| self.problems.check(it.value.on_off()));
         let matching = if strict == Some(true) { Matching::Strict } else { Matching::Loose };
-        Some(Host { key, matching, inherited, paths })
+        Some(Host { key, listen, matching, inherited, paths })
     }
 
     fn path(&mut self, key: String, value: &Node, inherited: &Inherited) -> Path {
@@ -115,7 +129,7 @@ mod tests {
     /// The mistakes in the value of `hosts`.
     fn mistakes(text: &str) -> String {
         let root = parse(std::path::Path::new("host.yaml"), text).unwrap();
-        let mut reader = Reader { language: entries(), problems: Problems::default() };
+        let mut reader = Reader { language: entries(), problems: Problems::default(), unheard: Vec::new() };
         reader.hosts(&root.entries().unwrap()[0].1, &Inherited::default());
         reader.problems.or(()).unwrap_err().to_string()
     }

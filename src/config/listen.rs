@@ -1,9 +1,10 @@
 //! The addresses that `listen` names.
 
 use std::fmt;
-use std::net::Ipv6Addr;
+use std::net::{IpAddr, Ipv6Addr};
 
 use crate::directive::{Kind, Node, Problems};
+use crate::http::Endpoint;
 
 /// An address to listen on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +26,26 @@ impl Listen {
             return None;
         }
         Some(Listen { host: interface(host)?, port: number(port)? })
+    }
+
+    /// Adds addresses; one that is named twice is one, as in h2o.
+    pub(super) fn add(all: &mut Vec<Listen>, more: impl IntoIterator<Item = Listen>) {
+        for address in more {
+            if !all.contains(&address) {
+                all.push(address);
+            }
+        }
+    }
+
+    /// Whether a connection to `local` was taken here, as far as its port and an address tell: nobody
+    /// is asked for the addresses of a name.
+    pub fn takes(&self, local: Endpoint) -> bool {
+        let Some(ip) = local.ip() else { return false };
+        let fits = |host: &String| match host.parse::<IpAddr>() {
+            Ok(own) => own.is_unspecified() || own.to_canonical() == ip,
+            Err(_) => host != "localhost" || ip.is_loopback(),
+        };
+        Some(self.port) == local.port() && self.host.as_ref().is_none_or(fits)
     }
 
     /// The addresses of a directive's value: a port, an address, a mapping, or a list of them.
@@ -123,6 +144,30 @@ mod tests {
             assert_eq!(read(&format!("listen: {text}")), Ok(vec![expected.into()]), "{text}");
         }
         assert_eq!(read("listen: [80, 'a:81', {port: 82}]"), Ok(["*:80", "a:81", "*:82"].map(str::to_owned).to_vec()));
+    }
+
+    #[test]
+    fn a_connection_is_told_by_its_port_and_address() {
+        let takes = |text: &str, local: &str| {
+            let local: std::net::SocketAddr = local.parse().unwrap();
+            Listen::parse(text).unwrap().takes(local.into())
+        };
+        for (text, local) in [
+            ("80", "192.0.2.1:80"),
+            ("0.0.0.0:80", "192.0.2.1:80"),
+            ("192.0.2.1:80", "192.0.2.1:80"),
+            ("192.0.2.1:80", "[::ffff:192.0.2.1]:80"),
+            ("[::1]:80", "[::1]:80"),
+            ("localhost:80", "127.0.0.1:80"),
+            ("example.com:80", "192.0.2.1:80"),
+        ] {
+            assert!(takes(text, local), "{text} {local}");
+        }
+        for (text, local) in
+            [("80", "192.0.2.1:81"), ("192.0.2.2:80", "192.0.2.1:80"), ("localhost:80", "192.0.2.1:80")]
+        {
+            assert!(!takes(text, local), "{text} {local}");
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::log_file;
 /// What holds for the process, whatever the host and the path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Process {
-    /// Where connections are taken.
+    /// Where connections for all hosts are taken.
     pub listen: Vec<Listen>,
     /// Workers; at least one. Default: the cores.
     pub num_threads: usize,
@@ -40,18 +40,14 @@ impl directive::Settings for Process {
     const DIRECTIVES: &'static [Directive<Process>] = &[
         Directive {
             name: "listen",
-            levels: &[Level::Global],
+            levels: &[Level::Global, Level::Host],
             repeat: Repeat::AddsUp,
             summary: "An address to listen on: a port, `host:port`, a mapping of `host` and `port`, or a list of \
-                      them. At least one is needed.",
+                      them. All hosts answer there; at what a host has of its own only those that have it do. At least \
+                      one is needed, at the top or in each host.",
             example: "listen:\n  - 8080\n  - \"[::1]:8081\"\n  - {host: 127.0.0.1, port: 8082}",
             apply: |process, value| {
-                for address in Listen::read(value)? {
-                    // An address that is named twice is one, as in h2o.
-                    if !process.listen.contains(&address) {
-                        process.listen.push(address);
-                    }
-                }
+                Listen::add(&mut process.listen, Listen::read(value)?);
                 Ok(())
             },
         },

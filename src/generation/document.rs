@@ -48,8 +48,7 @@ impl Generation {
         head.headers.clear();
         head.headers.extend(host.map(|it| (HOST, it)));
         // The host by whose settings the error has a document.
-        let host = self.hosts.iter().find(|it| it.fallback.server_name == request.server_name);
-        let (site, path_info) = host.unwrap_or(&self.nowhere).site(path.path());
+        let (site, path_info) = self.hosts.named(&request.server_name).unwrap_or(&self.nowhere).site(path.path());
         let request = site.request(head, path_info, Upload::None, request.connection.clone(), request.id);
         site.chain.answer(&Rc::new(request)).await
     }

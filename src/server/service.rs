@@ -16,9 +16,6 @@ use crate::script::check_target;
 /// Requests that a worker answers at a time; more get 503.
 const MOST_IN_FLIGHT: usize = 10_000;
 
-/// The port that is meant where there is none, as on a unix socket.
-const HTTP: u16 = 80;
-
 /// What serves the connections of a worker. Clones are the same.
 #[derive(Clone)]
 pub(super) struct Service(Rc<State>);
@@ -69,7 +66,7 @@ impl Serve for Service {
             Ok(authority) => (authority, None),
             Err(message) => ("", Some(message.to_owned())),
         };
-        let (site, path_info) = generation.site(authority, connection.local.port().unwrap_or(HTTP), head.uri.path());
+        let (site, path_info) = generation.site(authority, connection.local, head.uri.path());
         let coding = if matches!(upload, Upload::None) { None } else { refused_coding(&head.headers) };
         let refused = state.refuse(&site, &head, mistake, coding);
         let refused = refused.or_else(|| site.filters.as_ref()?.preflight(&head));
