@@ -20,7 +20,7 @@ pub use self::database::Database;
 pub use self::error::{Error, Kind};
 pub use self::migrations::{check, connect_all, migrate};
 pub use self::rows::{Row, Rows};
-pub use self::settings::{Named, Settings, Url};
+pub use self::settings::{Named, Reach, Settings, Url};
 pub use self::throwaway::{Fresh, Throwaway};
 pub use self::value::Value;
 

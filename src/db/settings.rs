@@ -26,6 +26,17 @@ pub struct Named {
     pub migrations: Option<PathBuf>,
     /// Connections at a time over all workers; each worker has at least one. Default: 10.
     pub max_connections: usize,
+    /// What statements may open beside it.
+    pub reach: Reach,
+}
+
+/// What the statements of a database may open beside it, as SQLite's `ATTACH` does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// What the process may.
+    Anything,
+    /// Nothing: a test must not come to the database that is served.
+    Itself,
 }
 
 impl Settings {
@@ -46,7 +57,14 @@ impl Settings {
 impl Named {
     /// A database of this name with the defaults for what its URL does not say.
     pub fn new(name: impl Into<String>, place: impl Into<String>, url: Url) -> Named {
-        Named { name: name.into(), place: place.into(), url, migrations: None, max_connections: 10 }
+        Named {
+            name: name.into(),
+            place: place.into(),
+            url,
+            migrations: None,
+            max_connections: 10,
+            reach: Reach::Anything,
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rusqlite::fallible_iterator::FallibleIterator;
-use rusqlite::hooks::Action;
+use rusqlite::hooks::{Action, AuthAction, AuthContext, Authorization};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Statement, StatementStatus, ToSql};
 
@@ -22,7 +22,7 @@ use self::declared::Declared;
 use self::queue::{Queue, Turn};
 use super::error::{Error, Kind};
 use super::rows::{Builder, Columns, Rows};
-use super::settings::Named;
+use super::settings::{Named, Reach};
 use super::value::Value;
 use super::{Backend, Connection, Executed, Missing, Opened, ScriptError, placeholders};
 use crate::fiber;
@@ -79,10 +79,23 @@ fn connect(database: &Named, missing: Missing) -> Opened {
         }
     };
     raw.update_hook(Some(hook)).map_err(|error| fault::of(&error))?;
+    if database.reach == Reach::Itself {
+        raw.authorizer(Some(stay)).map_err(|error| fault::of(&error))?;
+    }
     let address = file::path(database.url.address());
     // Databases in memory are told apart by their names.
     let queue = Queue::of(if address == file::MEMORY { &database.name } else { address });
     Ok(Box::new(Sqlite { shapes: HashMap::new(), inserted, queue, turn: None, raw }))
+}
+
+/// Denies what would open another file; `VACUUM` attaches one without a name.
+fn stay(context: AuthContext<'_>) -> Authorization {
+    match context.action {
+        AuthAction::Attach { filename } if !filename.is_empty() => Authorization::Deny,
+        // What is no literal has no name here.
+        AuthAction::Unknown { code: rusqlite::ffi::SQLITE_ATTACH, .. } => Authorization::Deny,
+        _ => Authorization::Allow,
+    }
 }
 
 struct Sqlite {

@@ -5,7 +5,7 @@ use std::io;
 
 use tempfile::TempDir;
 
-use super::settings::{Named, Settings, Url};
+use super::settings::{Named, Reach, Settings, Url};
 use super::{Error, Kind, migrate, sqlite};
 
 /// What the migrations of each database make, to be copied as often as it is needed.
@@ -71,7 +71,8 @@ impl Throwaway {
             let index = self.databases.iter().position(|it| it.url == named.url).unwrap_or_default();
             let path = folder.path().join(format!("{index}.db"));
             let url = Url::parse(&format!("sqlite:{}", path.display()));
-            Ok(Named { url: url.map_err(|message| Error::new(Kind::Other, message))?, ..named.clone() })
+            let url = url.map_err(|message| Error::new(Kind::Other, message))?;
+            Ok(Named { url, reach: Reach::Itself, ..named.clone() })
         });
         Ok(Settings { databases: replaced.collect::<Result<_, Error>>()? })
     }
@@ -134,5 +135,27 @@ mod tests {
         let urls: Vec<_> = fresh.settings.databases.iter().map(|it| it.url.address().to_owned()).collect();
         assert!(urls[0] == urls[1] && urls[2] != urls[0] && urls[3] != urls[2], "{urls:?}");
         assert_eq!(count(&fresh.settings, "same"), 0);
+    }
+
+    #[test]
+    fn no_statement_leads_to_another_database() {
+        let trial = Trial::bare();
+        trial.write("migrations/001_a.sql", "CREATE TABLE a (n INT);");
+        let fresh = Throwaway::new(&trial.settings).unwrap().fresh().unwrap();
+        let databases = std::rc::Rc::new(Databases::new(&fresh.settings, 1));
+        let other = trial.path("other.db");
+        let exec =
+            |sql: String| block_on(on_fiber(&databases, Default::default(), move |db| db.exec(&sql, &[]))).unwrap();
+        for sql in [
+            format!("ATTACH '{}' AS other", other.display()),
+            format!("ATTACH '{}' || '' AS other", other.display()),
+            format!("VACUUM INTO '{}'", other.display()),
+        ] {
+            let message = exec(sql).unwrap_err().message;
+            assert!(message.contains("authori"), "{message}");
+        }
+        assert!(!other.exists());
+        // Which attaches something that has no name.
+        assert!(exec("VACUUM".to_owned()).is_ok());
     }
 }
