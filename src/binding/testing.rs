@@ -14,6 +14,7 @@ use std::rc::Rc;
 use bytes::Bytes;
 
 use super::Function;
+use crate::script::forms;
 
 /// Answers a request.
 pub type Ask = Rc<dyn Fn(http::Request<Bytes>) -> Answering>;
@@ -25,16 +26,14 @@ pub type Answering = Pin<Box<dyn Future<Output = io::Result<http::Response<Bytes
 /// posted to it, and whose other paths are not found.
 pub const TESTING: &[Function] = &[
     Function {
-        signature: "get(path[, headers])",
+        signature: "get(path[, headers]), delete(path[, headers]), head(path[, headers]), options(path[, headers])",
         summary: "asks for a path and gives the answer: `status` (an integer), `headers` (each by its name in any letter \
-                  case: its value, or `()`), `body` (a text; a blob where it is no UTF-8), `json` (what the body is as JSON). \
-                  `delete`, `head` and `options` do the same with their methods",
+                  case: its value, or `()`), `body` (a text; a blob where it is no UTF-8), `json` (what the body is as JSON)",
         example: "get(\"/\").json → [1,2]",
     },
     Function {
-        signature: "post(path[, body[, headers]])",
-        summary: "sends a body: a map or an array as JSON with its content type, a string or a blob as it is. `put` and \
-                  `patch` do the same",
+        signature: "post(path[, body[, headers]]), put(path[, body[, headers]]), patch(path[, body[, headers]])",
+        summary: "sends a body: a map or an array as JSON with its content type, a string or a blob as it is",
         example: "post(\"/\", #{a: 1}).json.a → 1",
     },
     Function {
@@ -66,8 +65,7 @@ pub const TESTING: &[Function] = &[
 
 /// The names of the functions, for suggestions.
 pub fn names() -> impl Iterator<Item = String> {
-    let others = ["delete", "head", "options", "put", "patch"];
-    TESTING.iter().map(|it| crate::script::name_of(it.signature)).chain(others).map(str::to_owned)
+    TESTING.iter().flat_map(|it| forms(it.signature)).map(|(name, _)| name.to_owned())
 }
 
 /// Makes the functions known to an engine; their requests go to `ask`.

@@ -6,6 +6,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::{fs, io};
 
+use crate::binding::testing::TESTING;
 use crate::binding::{self, BINDINGS, Binding};
 use crate::script::{Engines, KEYS, MAKERS, Role, Signature, forms};
 
@@ -69,6 +70,14 @@ fn global(signatures: &[Signature]) -> String {
             documented(&mut out, maker.summary);
             example(&mut out, &maker.example.replacen(" → ", " // → ", 1));
             function_of(&mut out, name, &parameters, "", signatures);
+        }
+    }
+    for function in TESTING {
+        for (name, parameters) in forms(function.signature) {
+            out.push('\n');
+            documented(&mut out, &format!("in tests: {}", function.summary));
+            example(&mut out, &function.example.replacen(" → ", " // → ", 1));
+            function_of(&mut out, name, &parameters, "", &[]);
         }
     }
     let made: BTreeSet<&str> = MAKERS.iter().flat_map(|it| forms(it.signature)).map(|(name, _)| name).collect();
