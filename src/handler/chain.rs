@@ -103,7 +103,9 @@ impl Guard {
 
     fn refuse(&self, request: &Request, denied: &Denied<db::Error>, envelope: &envelope::Settings) -> Response {
         let Denied::Failed(error) = denied else { return self.auth.deny(denied, envelope) };
-        request.report(&format!("an API key can't be looked up: {error}"));
+        let message = format!("an API key can't be looked up: {error}");
+        let placed = self.auth.problem(message.clone()).map(|it| it.to_string());
+        request.report(placed.as_deref().unwrap_or(&message));
         let late = matches!(error.kind, db::Kind::Busy | db::Kind::Timeout | db::Kind::Stopped(Stop::Time));
         let status = if late { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::INTERNAL_SERVER_ERROR };
         envelope.error_response(status, None)

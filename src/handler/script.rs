@@ -101,6 +101,10 @@ fn inline(value: &Node) -> Result<Arc<dyn Plan>, Problems> {
     const EXPECTED: &str = "a script";
     const HINT: &str = "put `|` after `rhai.handler:` and the script on the next line, indented";
     let text = match value.text_as(EXPECTED) {
+        Ok(text) if names_a_file(text) => {
+            let hint = format!("the script in a file is `rhai.handler-file: {}`", text.trim());
+            return Err(value.expected(EXPECTED).hint(hint).into());
+        }
         Ok(text) if !text.trim().is_empty() => text,
         // A script that begins with `[`, `{` or `#` is a list, a mapping or a comment for YAML.
         _ => return Err(value.expected(EXPECTED).hint(HINT).into()),
@@ -114,6 +118,12 @@ fn inline(value: &Node) -> Result<Arc<dyn Plan>, Problems> {
         indent: place.indent,
     };
     Ok(Arc::new(Script::new(source)))
+}
+
+/// Whether it can only be meant as the path of a script.
+fn names_a_file(text: &str) -> bool {
+    let text = text.trim();
+    text.ends_with(".rhai") && !text.contains(|it: char| it.is_whitespace() || "(|;\"'`".contains(it))
 }
 
 fn file(value: &Node) -> Result<Arc<dyn Plan>, Problems> {
