@@ -1,12 +1,10 @@
 //! A reply as handlers make it, and the response that it becomes.
 
-use std::io;
+use std::num::NonZeroU64;
 
 use bytes::Bytes;
-use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 
-use crate::envelope;
 use crate::http::{Body, Response};
 
 mod content;
@@ -28,15 +26,20 @@ pub struct Reply {
     /// The body.
     pub body: Content,
     /// The `content-length` that a handler named: it counts for HEAD alone, any other is counted.
-    length: Option<u64>,
+    length: Option<NonZeroU64>,
+    /// Whether there may be headers that set variables: most replies need not be looked through.
+    has_variables: bool,
 }
+
+/// A header whose name begins so sets a variable of the environment, as in h2o, and is not sent.
+const VARIABLE: &str = "x-fallthru-set-";
 
 impl Reply {
     /// A reply with a `content-type`.
     pub fn new(status: u16, content_type: &'static str, body: impl Into<Bytes>) -> Reply {
         let mut headers = HeaderMap::with_capacity(4);
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
-        Reply { status, headers, body: body.into().into(), length: None }
+        Reply { status, headers, body: body.into().into(), length: None, has_variables: false }
     }
 
     /// 200 with a body alone.
@@ -46,7 +49,8 @@ impl Reply {
 
     /// A reply without headers and body.
     pub fn empty(status: u16) -> Reply {
-        Reply { status, headers: HeaderMap::with_capacity(4), body: Content::default(), length: None }
+        let headers = HeaderMap::with_capacity(4);
+        Reply { status, headers, body: Content::default(), length: None, has_variables: false }
     }
 
     /// Adds a header line for each line of `value`, as Rack has it. Headers that are the
@@ -62,6 +66,7 @@ impl Reply {
             }
             return Ok(());
         }
+        self.has_variables |= matches!(name.as_str().as_bytes(), [b'x', ..]) && name.as_str().starts_with(VARIABLE);
         if memchr::memchr(b'\n', value.as_bytes()).is_none() {
             return self.append(&name, value);
         }
@@ -82,33 +87,43 @@ impl Reply {
         Ok(())
     }
 
-    /// The response. What a status must not have (RFC 9110 §6.4.1) is left out. `errors` is the form of what a file
-    /// answers instead of itself.
-    ///
-    /// # Errors
-    /// If the body is a file that can't be read.
-    pub fn into_response(self, head: &Parts, errors: &envelope::Settings) -> io::Result<Response> {
+    /// Takes the variables that the headers set out of them: upper-case names and their values.
+    pub fn take_variables(&mut self) -> Vec<(String, String)> {
+        if !std::mem::take(&mut self.has_variables) {
+            return Vec::new();
+        }
+        let sets = |name: &&HeaderName| name.as_str().starts_with(VARIABLE);
+        let names: Vec<HeaderName> = self.headers.keys().filter(sets).cloned().collect();
+        let variable = |name: HeaderName| {
+            // Of several lines the first counts, as in h2o.
+            let value = self.headers.remove(&name)?;
+            let variable = name.as_str()[VARIABLE.len()..].to_ascii_uppercase().replace('-', "_");
+            Some((variable, String::from_utf8_lossy(value.as_bytes()).into_owned()))
+        };
+        names.into_iter().filter_map(variable).collect()
+    }
+
+    /// The response to a request for `method`. What a status must not have (RFC 9110 §6.4.1) is left out, and so is a
+    /// file: [`Shown::respond`] answers with that.
+    pub fn into_response(self, method: &Method) -> Response {
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let bodiless = matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
         let body = match self.body {
-            Content::Bytes(bytes) if bodiless || bytes.is_empty() => Body::Empty,
-            Content::Bytes(bytes) => Body::Full(bytes),
-            Content::File(_) if bodiless => Body::Empty,
-            Content::File(file) => return file.respond(status, self.headers, head, errors),
+            Content::Bytes(bytes) if !bodiless && !bytes.is_empty() => Body::Full(bytes),
+            _ => Body::Empty,
         };
-        let is_empty = matches!(body, Body::Empty);
         let mut response = Response::new(body);
         *response.status_mut() = status;
         *response.headers_mut() = self.headers;
         // A script that answers HEAD by itself may know the length of what it would have sent.
         if let Some(length) = self.length
-            && is_empty
+            && response.body().is_empty()
             && !bodiless
-            && head.method == Method::HEAD
+            && method == Method::HEAD
         {
-            response.headers_mut().insert(header::CONTENT_LENGTH, length.into());
+            response.headers_mut().insert(header::CONTENT_LENGTH, length.get().into());
         }
-        Ok(response)
+        response
     }
 }
 
@@ -149,8 +164,7 @@ mod tests {
     use super::*;
 
     fn response(method: &str, reply: Reply) -> Response {
-        let head = http::Request::builder().method(method).body(()).unwrap().into_parts().0;
-        reply.into_response(&head, &envelope::Settings::plain()).unwrap()
+        reply.into_response(&method.parse().unwrap())
     }
 
     #[test]
@@ -178,6 +192,19 @@ mod tests {
             reply.add_header(name, "5").unwrap();
         }
         assert!(reply.headers.is_empty());
+    }
+
+    #[test]
+    fn variables_are_taken_out_of_the_headers() {
+        let mut reply = Reply::empty(200);
+        assert_eq!(reply.take_variables(), []);
+        for (name, value) in [("X-Fallthru-Set-Remote-User", "ann\nbob"), ("x-a", "1"), ("x-fallthru-set-b", "2")] {
+            reply.add_header(name, value).unwrap();
+        }
+        let variables = [("REMOTE_USER", "ann"), ("B", "2")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(reply.take_variables(), variables);
+        assert_eq!(reply.headers.keys().collect::<Vec<_>>(), ["x-a"]);
+        assert_eq!(reply.take_variables(), []);
     }
 
     #[test]

@@ -58,7 +58,7 @@ pub async fn converse<S: Serve>(stream: TcpStream, live: Rc<Live>, server: S) {
         let answer = server.serve(head, upload, peer.clone());
         async move {
             let mut response = answer.await;
-            if response.status().canonical_reason().is_none() {
+            if response.status() != http::StatusCode::OK && response.status().canonical_reason().is_none() {
                 // hyper would write `<none>`; nginx writes nothing for a status that has no name.
                 response.extensions_mut().insert(ReasonPhrase::from_static(b""));
             }

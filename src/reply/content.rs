@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use bytes::Bytes;
+use http::StatusCode;
 use http::request::Parts;
-use http::{HeaderMap, StatusCode};
 
+use super::Reply;
 use crate::envelope;
 use crate::file::{self, Hidden};
 use crate::http::Response;
@@ -61,17 +62,16 @@ impl Shown {
         Ok(found.map(|_| Shown { path, root, hidden }))
     }
 
-    /// The response: under the conditions of the request for 200, the whole file for any other status.
+    /// The response with the file in `reply`, under the conditions of the request for 200, the whole file for any
+    /// other status. `errors` is the form of what is answered instead of it.
     ///
     /// # Errors
     /// If the file can't be read, or is no longer there.
-    pub(super) fn respond(
-        &self,
-        status: StatusCode,
-        headers: HeaderMap,
-        head: &Parts,
-        errors: &envelope::Settings,
-    ) -> io::Result<Response> {
+    pub fn respond(&self, reply: Reply, head: &Parts, errors: &envelope::Settings) -> io::Result<Response> {
+        let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        if matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) {
+            return Ok(reply.into_response(&head.method));
+        }
         let file = file::open(&self.path, self.root.as_deref(), &self.hidden).and_then(|it| {
             it.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "it was there when the script asked for it"))
         });
@@ -79,9 +79,9 @@ impl Shown {
         let named = |error: io::Error| io::Error::new(error.kind(), format!("`{}`: {error}", path.escape_debug()));
         let file = file.map_err(named)?;
         let response = if status == StatusCode::OK {
-            file::reply(head, file, headers, errors)
+            file::reply(head, file, reply.headers, errors)
         } else {
-            file::whole(head, status, file, headers)
+            file::whole(head, status, file, reply.headers)
         };
         response.map_err(named)
     }

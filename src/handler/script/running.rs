@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use http::{HeaderMap, HeaderValue, StatusCode};
+use http::{HeaderValue, StatusCode};
 
 use super::development::Fault;
 use crate::auth::{self, Redaction};
@@ -15,7 +15,7 @@ use crate::fiber::{self, Limits, Stop};
 use crate::handler::chain::Identity;
 use crate::handler::{Handler, Outcome, Visit};
 use crate::http::{Refused, Request, Response, Upload};
-use crate::reply::{PASS, Reply};
+use crate::reply::{Content, PASS, Reply, Shown};
 use crate::script::{Ended, Env, Row, Script, Trace, named};
 
 /// How long nothing of a body may come.
@@ -57,11 +57,14 @@ impl Running {
         }
         match ended {
             Ok(Ended::Reply(mut reply)) => {
-                set_variables(request, &mut reply.headers);
+                request.variables.borrow_mut().extend(reply.take_variables());
                 if reply.status == PASS {
                     return Ok(Outcome::Pass(reply.headers));
                 }
-                Ok(Outcome::Answer(self.response(request, env, reply)))
+                match &reply.body {
+                    Content::Bytes(_) => Ok(Outcome::Answer(reply.into_response(&request.head.method))),
+                    Content::File(file) => Ok(Outcome::Answer(self.file(request, env, &file.clone(), reply))),
+                }
             }
             Ok(Ended::Refused(status, message)) => Ok(Outcome::Answer(self.refusal(status, message.as_deref()))),
             Ok(Ended::Stopped(stop, trace)) => {
@@ -85,8 +88,8 @@ impl Running {
         }
     }
 
-    fn response(&self, request: &Request, env: &Env, reply: Reply) -> Response {
-        reply.into_response(&request.head, &self.envelope).unwrap_or_else(|error| {
+    fn file(&self, request: &Request, env: &Env, file: &Shown, reply: Reply) -> Response {
+        file.respond(reply, &request.head, &self.envelope).unwrap_or_else(|error| {
             let trace = Trace::whole(self.script.source(), format!("the reply's file can't be sent: {error}"));
             self.fault(request, env, StatusCode::INTERNAL_SERVER_ERROR, &trace)
         })
@@ -158,17 +161,3 @@ impl Running {
         request.report(&format!("{trace}\n  request: {} {target} ({})", request.head.method, request.id));
     }
 }
-
-/// `x-fallthru-set-NAME` sets a variable of the environment, for the later handlers of the path and the access log,
-/// and is not sent.
-fn set_variables(request: &Request, headers: &mut HeaderMap) {
-    while let Some(name) = headers.keys().find(|it| it.as_str().starts_with(FALLTHRU)).cloned() {
-        let variable = name.as_str()[FALLTHRU.len()..].to_ascii_uppercase().replace('-', "_");
-        // Of several lines the first counts, as in h2o.
-        let Some(value) = headers.remove(&name) else { return };
-        let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
-        request.variables.borrow_mut().push((variable, value));
-    }
-}
-
-const FALLTHRU: &str = "x-fallthru-set-";
