@@ -13,6 +13,8 @@ use libmimalloc_sys as mi;
 thread_local! {
     static LIVE: Cell<isize> = const { Cell::new(0) };
     static TAKEN: Cell<usize> = const { Cell::new(0) };
+    #[cfg(test)]
+    static PEAK: Cell<isize> = const { Cell::new(0) };
 }
 
 /// Bytes that this thread has ever allocated, freed or not: a measure of work that is done in few
@@ -29,6 +31,18 @@ pub fn taken() -> usize {
 #[inline]
 pub fn live() -> isize {
     LIVE.get()
+}
+
+/// The most that this thread has held since [`mark`], for tests of single steps, at which nobody can look.
+#[cfg(test)]
+pub fn peak() -> isize {
+    PEAK.get()
+}
+
+/// Begins to look for the [`peak`].
+#[cfg(test)]
+pub fn mark() {
+    PEAK.set(live());
 }
 
 /// The global allocator of the process.
@@ -81,6 +95,8 @@ unsafe impl GlobalAlloc for Counting {
 fn count(size: usize) {
     LIVE.set(LIVE.get().wrapping_add_unsigned(size));
     TAKEN.set(TAKEN.get().wrapping_add(size));
+    #[cfg(test)]
+    PEAK.set(PEAK.get().max(LIVE.get()));
 }
 
 /// Whether a block of the layout's size is aligned as it asks in any case.

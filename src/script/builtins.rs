@@ -10,8 +10,7 @@ use super::json;
 use super::raise::Wrong;
 use crate::fiber;
 
-/// What one element of an array takes, with a short string in it.
-const ELEMENT_BYTES: usize = 64;
+mod pieces;
 
 /// Puts safe functions in the place of dangerous ones.
 pub(super) fn replace(engine: &mut rhai::Engine) {
@@ -59,12 +58,25 @@ fn sized(engine: &mut rhai::Engine) {
     engine.register_fn("blob", |length: INT| new_blob(length, 0));
     engine.register_fn("blob", new_blob);
     for_replace(engine);
-    engine.register_fn("split", |text: &mut ImmutableString, at: &str| split(text, at));
-    engine.register_fn("split", |text: &mut ImmutableString, at: char| split(text, at.encode_utf8(&mut [0; 4])));
-    engine.register_fn("split", |text: &mut ImmutableString| {
-        room(text.len().saturating_mul(ELEMENT_BYTES) / 2)?;
-        Ok::<Array, Box<rhai::EvalAltResult>>(text.split_whitespace().map(Into::into).collect())
+    pieces::register(engine);
+    for_blobs(engine);
+}
+
+/// A byte of a blob that is no UTF-8 becomes a character of three.
+fn for_blobs(engine: &mut rhai::Engine) {
+    engine.register_fn("as_string", |blob: Blob| text_of("", &blob));
+    engine.register_fn("+", |text: ImmutableString, blob: Blob| text_of(&text, &blob));
+    engine.register_fn("+", |blob: Blob, text: &str| {
+        let start = text_of("", &blob)?;
+        room(start.len().saturating_add(text.len()))?;
+        Ok(start + text) as Result<ImmutableString>
     });
+    for name in ["+=", "append"] {
+        engine.register_fn(name, |text: &mut ImmutableString, blob: Blob| {
+            *text = text_of(text, &blob)?;
+            Ok(()) as Result<()>
+        });
+    }
 }
 
 fn for_replace(engine: &mut rhai::Engine) {
@@ -159,10 +171,12 @@ fn replace_all(text: &mut ImmutableString, old: &str, new: &str) -> Result<()> {
     Ok(())
 }
 
-fn split(text: &str, at: &str) -> Result<Array> {
-    if at.is_empty() {
-        return Ok(vec![text.into()]);
-    }
-    room((text.matches(at).count() + 1).saturating_mul(ELEMENT_BYTES))?;
-    Ok(text.split(at).map(Into::into).collect())
+fn text_of(before: &str, blob: &[u8]) -> Result<ImmutableString> {
+    room(before.len().saturating_add(blob.len().saturating_mul(6)))?;
+    let mut text = String::from(before);
+    text.push_str(&String::from_utf8_lossy(blob));
+    Ok(text.into())
 }
+
+#[cfg(test)]
+mod tests;

@@ -60,7 +60,8 @@ type Count<'a> = &'a mut dyn FnMut() -> Result<(), Stop>;
 fn part(out: &mut String, value: &Dynamic, depth: usize, count: Count<'_>) -> Result<(), Stop> {
     count()?;
     if let Ok(text) = value.as_immutable_string_ref() {
-        fiber::room(text.len())?;
+        // What is there already may be copied to make room for more.
+        fiber::room(out.len() + text.len())?;
         // Writing to a string does not fail.
         let _ = write!(out, "{:?}", text.as_str());
     } else if let Ok(array) = value.as_array_ref() {
