@@ -2,7 +2,9 @@
 
 use std::env;
 use std::fmt::{self, Debug, Write};
+use std::fs::OpenOptions;
 use std::io;
+use std::os::fd::IntoRawFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,6 +15,7 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
 use crate::directive::{self, Directive, Level, Repeat};
+use crate::fiber;
 use crate::log_file::{self, LogFile};
 
 mod overheard;
@@ -90,6 +93,10 @@ impl Drop for Guard {
 /// If the file can't be opened, or if the process has an error log already.
 pub fn install(settings: &Settings) -> io::Result<Guard> {
     let file = settings.path.as_deref().map_or_else(LogFile::stderr, |path: &Path| LogFile::open(path))?;
+    if let Some(path) = &settings.path {
+        // For the last words of a process that can't wait for its threads: never closed.
+        fiber::log_to(OpenOptions::new().append(true).open(path)?.into_raw_fd());
+    }
     let level = level();
     let log = Log { file: file.clone(), level: level.unwrap_or(LevelFilter::INFO) };
     tracing::subscriber::set_global_default(log).map_err(io::Error::other)?;

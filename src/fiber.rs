@@ -8,6 +8,7 @@
 #![allow(unsafe_code)]
 
 mod control;
+mod overflow;
 mod run;
 mod stack;
 #[cfg(test)]
@@ -20,6 +21,7 @@ use std::thread;
 use std::time::Duration;
 
 use control::current;
+pub use overflow::{Label, log_to, watch};
 use run::Run;
 use stack::Pause;
 
@@ -80,12 +82,16 @@ impl Default for Limits {
 /// movable(rhaid::fiber::run(rhaid::fiber::Limits::default(), || 1));
 /// ```
 pub fn run<T, W: FnOnce() -> T>(limits: Limits, work: W) -> impl Future<Output = thread::Result<T>> {
-    run_named(0, limits, work)
+    run_named(Label::default(), limits, work)
 }
 
-/// [`run`], with a number that [`name`] tells the work, for its messages.
-pub fn run_named<T, W: FnOnce() -> T>(name: u64, limits: Limits, work: W) -> impl Future<Output = thread::Result<T>> {
-    Run::new(name, limits, work)
+/// [`run`], with a name for messages; [`name`] tells the work the request's number.
+pub fn run_named<T, W: FnOnce() -> T>(
+    label: Label<'_>,
+    limits: Limits,
+    work: W,
+) -> impl Future<Output = thread::Result<T>> {
+    Run::new(label, limits, work)
 }
 
 /// Waits for `future` on the current fiber, which is suspended meanwhile.
@@ -150,7 +156,7 @@ pub fn id() -> Option<u64> {
     current().map(|it| it.id)
 }
 
-/// The number that the current work was given with [`run_named`].
+/// The request's number that the current work was given with [`run_named`].
 pub fn name() -> Option<u64> {
-    current().map(|it| it.name)
+    current().map(|it| it.label.request)
 }

@@ -16,6 +16,7 @@ use crate::db::Databases;
 use crate::directive::{Entry, Level, Node, Problems, Repeat, Section, entries};
 use crate::envelope;
 use crate::error_log;
+use crate::fiber::Label;
 use crate::file::Hidden;
 use crate::filter::{cors, documents, expires, headers};
 use crate::http::{Request, Response};
@@ -60,6 +61,11 @@ impl Drop for Visit {
             env.end();
         }
     }
+}
+
+/// What work for a request is called, in messages and in the last words of the process.
+fn label<'a>(request: &'a Request, script: &'a str) -> Label<'a> {
+    Label { request: request.id.0, script, method: request.head.method.as_str(), path: request.head.uri.path() }
 }
 
 /// What a path inherits from its host and the global level.

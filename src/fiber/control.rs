@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use corosensei::Yielder;
 
-use super::stack::{Order, Pause};
+use super::overflow::Label;
+use super::stack::{BELOW_BYTES, Order, Pause};
 use super::{Limits, Stop, Waiting};
 use crate::memory;
 
@@ -55,7 +56,8 @@ impl Drop for Current {
 /// The state of one piece of work, seen from its fiber.
 pub(super) struct Control {
     pub(super) limits: Limits,
-    pub(super) name: u64,
+    /// Borrowed for as long as the `Run` that this is part of.
+    pub(super) label: Label<'static>,
     pub(super) id: u64,
     pub(super) yielder: Cell<*const Yielder<Order, Pause>>,
     pub(super) context: Cell<*mut Context<'static>>,
@@ -74,12 +76,12 @@ pub(super) struct Control {
 }
 
 impl Control {
-    pub(super) fn new(name: u64, limits: Limits) -> Control {
+    pub(super) fn new(label: Label<'static>, limits: Limits) -> Control {
         let id = NEXT_ID.get();
         NEXT_ID.set(id + 1);
         Control {
             limits,
-            name,
+            label,
             id,
             yielder: Cell::new(ptr::null()),
             context: Cell::new(ptr::null_mut()),
@@ -101,6 +103,14 @@ impl Control {
         self.watermark.set(watermark);
         let limit = isize::try_from(self.limits.memory).unwrap_or(isize::MAX);
         self.ceiling.set(memory::live().saturating_add(limit));
+    }
+
+    /// Whether an address is in the pages that guard the end of the stack.
+    pub(super) fn is_off_the_stack(&self, address: usize) -> bool {
+        // As large as pages are anywhere. Where they are smaller nothing above the guard can fault.
+        const GUARD: usize = 64 << 10;
+        let end = self.bottom.get() - BELOW_BYTES;
+        (end..end + GUARD).contains(&address)
     }
 
     pub(super) fn check(&self) -> Result<(), Stop> {

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::future::Future;
-use std::marker::PhantomPinned;
+use std::marker::{PhantomData, PhantomPinned};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::ptr;
@@ -11,6 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::control::{Control, Current};
+use super::overflow::Label;
 use super::stack::{Fiber, Job, Order, Pause};
 use super::{Limits, Stop};
 
@@ -18,12 +19,14 @@ use super::{Limits, Stop};
 const LAST_TURNS: u32 = 100_000;
 
 /// The future of [`run`](super::run).
-pub(super) struct Run<T, W> {
+pub(super) struct Run<'a, T, W> {
     task: Task<T, W>,
     control: Control,
     fiber: Option<Fiber>,
     alarm: Option<Pin<Box<tokio::time::Sleep>>>,
     state: State,
+    /// `control` has it.
+    label: PhantomData<Label<'a>>,
     /// The fiber keeps pointers to `task` and `control`.
     _pinned: PhantomPinned,
 }
@@ -48,14 +51,17 @@ impl<T, W: FnOnce() -> T> Job for Task<T, W> {
     }
 }
 
-impl<T, W: FnOnce() -> T> Run<T, W> {
-    pub(super) fn new(name: u64, limits: Limits, work: W) -> Run<T, W> {
+impl<'a, T, W: FnOnce() -> T> Run<'a, T, W> {
+    pub(super) fn new(label: Label<'a>, limits: Limits, work: W) -> Run<'a, T, W> {
+        // SAFETY: only the lifetime is changed; `control` is part of the `Run`, which does not outlive it.
+        let name = unsafe { std::mem::transmute::<Label<'a>, Label<'static>>(label) };
         Run {
             task: Task { work: Cell::new(Some(work)), outcome: Cell::new(None) },
             control: Control::new(name, limits),
             fiber: None,
             alarm: None,
             state: State::New,
+            label: PhantomData,
             _pinned: PhantomPinned,
         }
     }
@@ -105,7 +111,7 @@ fn turn(fiber: &mut Fiber, control: &Control, order: Order, context: &mut Contex
     pause
 }
 
-impl<T, W: FnOnce() -> T> Future for Run<T, W> {
+impl<T, W: FnOnce() -> T> Future for Run<'_, T, W> {
     type Output = thread::Result<T>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
@@ -137,7 +143,7 @@ impl<T, W: FnOnce() -> T> Future for Run<T, W> {
     }
 }
 
-impl<T, W> Drop for Run<T, W> {
+impl<T, W> Drop for Run<'_, T, W> {
     fn drop(&mut self) {
         let Some(fiber) = &mut self.fiber else { return };
         let _ = self.control.halt(Stop::Cancelled);

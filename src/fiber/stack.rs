@@ -14,7 +14,7 @@ use super::control::current;
 const SCRIPT_BYTES: usize = 4 << 20;
 /// What lies below it: values that are nested as deeply as memory allows are freed, copied and
 /// compared by recursion, at which nobody can look. It is address space, of which there is enough.
-const BELOW_BYTES: usize = if cfg!(target_pointer_width = "64") { 124 << 20 } else { 0 };
+pub(super) const BELOW_BYTES: usize = if cfg!(target_pointer_width = "64") { 124 << 20 } else { 0 };
 /// A stack that was used deeper than this goes back to the system instead of to the pool.
 const POOLED_DEPTH: usize = 512 << 10;
 /// How many idle fibers a thread keeps.

@@ -124,3 +124,39 @@ fn nothing_waits_outside_a_fiber_or_where_it_may_not() {
     let limits = Limits { waiting: Waiting::Refused, ..Limits::default() };
     assert_eq!(block_on(run(limits, || wait(async {}))).unwrap(), Err(Stop::CannotWait));
 }
+
+/// Runs off the end of a fiber's stack in a process of its own: `run` below starts it.
+#[test]
+#[ignore = "it ends the process"]
+fn the_end_of_a_stack() {
+    fn dive(depth: u64) -> u64 {
+        let ballast = std::hint::black_box([depth; 512]);
+        if ballast[0] == u64::MAX { 0 } else { dive(depth + 1) + std::hint::black_box(ballast)[0] }
+    }
+    let file = std::env::var("LAST_WORDS").map(|path| std::fs::File::create(path).unwrap());
+    watch();
+    if let Ok(file) = &file {
+        log_to(std::os::fd::AsRawFd::as_raw_fd(file));
+    }
+    let label = Label { request: 0x1234_5678_9ABC_DEF0, script: "handlers/deep.rhai", method: "GET", path: "/deep" };
+    let _ = block_on(run_named(label, Limits::default(), || dive(0)));
+}
+
+#[test]
+fn the_end_of_a_stack_is_named_before_the_process_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("error.log");
+    let output = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--ignored", "--exact", "fiber::tests::the_end_of_a_stack", "--nocapture", "--test-threads=1"])
+        .env("LAST_WORDS", &log)
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    let expected = "FATAL handlers/deep.rhai: the stack of native calls overflowed, which nothing can be saved from; the \
+                    process ends\n  request: GET /deep (123456789abcdef0)\n";
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert!(printed.contains(expected), "{printed}");
+    assert_eq!(std::fs::read_to_string(log).unwrap(), expected);
+    let signal = std::os::unix::process::ExitStatusExt::signal(&output.status);
+    assert!([Some(libc::SIGSEGV), Some(libc::SIGBUS)].contains(&signal), "{}", output.status);
+}

@@ -7,7 +7,7 @@ use std::time::Instant;
 use http::HeaderMap;
 use http::StatusCode;
 
-use super::{Handler, Outcome, Visit};
+use super::{Handler, Outcome, Visit, label};
 use crate::auth::{self, Cache, Denied, Key};
 use crate::db::{self, Databases, Row, Value};
 use crate::envelope;
@@ -96,7 +96,7 @@ impl Guard {
         if self.auth.database().is_none() {
             return find();
         }
-        fiber::run_named(request.id.0, self.limits, find)
+        fiber::run_named(label(request, "auth.api-key"), self.limits, find)
             .await
             .unwrap_or_else(|_| Err(Denied::Failed(db::Error::new(db::Kind::Other, "the look-up panicked"))))
     }

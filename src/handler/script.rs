@@ -12,7 +12,7 @@ use running::Running;
 
 use super::{Building, Handler, Inherited, Kind, Plan, Workshop};
 use crate::directive::{Node, Problem, Problems};
-use crate::fiber;
+use crate::fiber::{self, Label};
 use crate::script::{self, Context, Modules, Source};
 
 /// `rhai.handler`: the script stands in the configuration.
@@ -82,7 +82,8 @@ impl Script {
             let functions = workshop.functions.clone();
             script::Script::load(workshop.engines, modules, workshop.library, settings, context, functions)
         };
-        let loaded = fiber::run(settings.start_limits(), load).await;
+        let label = Label { script: &self.source.name, ..Label::default() };
+        let loaded = fiber::run_named(label, settings.start_limits(), load).await;
         let loaded =
             loaded.map_err(|_| format!("{}: a native function panicked while the script started", self.source.name))?;
         Ok(Running {

@@ -12,6 +12,7 @@ use super::Refusal;
 use super::service::Service;
 use crate::binding;
 use crate::config::Config;
+use crate::fiber;
 use crate::generation::{Generation, Purpose};
 use crate::net::{self, Clock, Inbox, Live, Outboxes, Patience};
 use crate::script::Engines;
@@ -32,6 +33,7 @@ pub(super) struct Task {
 impl Task {
     /// Runs the worker to its end.
     pub(super) fn run(self) {
+        fiber::watch();
         let runtime = match LocalRuntime::new() {
             Ok(runtime) => runtime,
             Err(error) => {

@@ -13,7 +13,7 @@ use crate::auth::{self, Redaction};
 use crate::envelope;
 use crate::fiber::{self, Limits, Stop};
 use crate::handler::chain::Identity;
-use crate::handler::{Handler, Outcome, Visit};
+use crate::handler::{Handler, Outcome, Visit, label};
 use crate::http::{Refused, Request, Response, Upload};
 use crate::reply::{Content, PASS, Reply, Shown};
 use crate::script::{Ended, Env, Row, Script, Trace, named};
@@ -50,7 +50,8 @@ impl Running {
         let request = &visit.request;
         self.receive(request).await?;
         let env = visit.env.get_or_init(|| self.env(request));
-        let mut ended = fiber::run_named(request.id.0, self.limits, || self.script.respond(env)).await;
+        let label = label(request, &self.script.source().name);
+        let mut ended = fiber::run_named(label, self.limits, || self.script.respond(env)).await;
         if let Ok(Ended::Reported(faults, last)) = ended {
             faults.iter().for_each(|trace| self.log(request, trace));
             ended = Ok(*last);
@@ -161,3 +162,6 @@ impl Running {
         request.report(&format!("{trace}\n  request: {} {target} ({})", request.head.method, request.id));
     }
 }
+
+#[cfg(test)]
+mod tests;
