@@ -78,15 +78,6 @@ impl Reply {
         appended.map(|_| ()).map_err(|_| "the reply has too many headers".to_owned())
     }
 
-    /// Takes all lines of a header away.
-    ///
-    /// # Errors
-    /// If the name is no token.
-    pub fn remove_header(&mut self, name: &str) -> Result<(), String> {
-        self.headers.remove(header_name(name)?);
-        Ok(())
-    }
-
     /// Takes the variables that the headers set out of them: upper-case names and their values.
     pub fn take_variables(&mut self) -> Vec<(String, String)> {
         if !std::mem::take(&mut self.has_variables) {

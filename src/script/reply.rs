@@ -156,7 +156,7 @@ fn set_headers(reply: &mut Reply, headers: Dynamic) -> std::result::Result<(), S
 /// A header in the place of what it was; cookies are added to those that there are.
 fn replace_header(reply: &mut Reply, name: &str, value: &Dynamic) -> std::result::Result<(), String> {
     if !name.eq_ignore_ascii_case("set-cookie") {
-        reply.remove_header(name)?;
+        reply.headers.remove(name);
     }
     set_header(reply, name, value)
 }
@@ -180,14 +180,23 @@ fn set_header(reply: &mut Reply, name: &str, value: &Dynamic) -> std::result::Re
 
 /// Puts a body, or a file with the headers that go with it, into a reply.
 fn set_body(reply: &mut Reply, body: Dynamic) -> std::result::Result<(), String> {
-    if let Some(file) = body.read_lock::<Reply>().filter(|it| matches!(it.body, Content::File(_))) {
-        for name in file.headers.keys().filter(|it| !reply.headers.contains_key(*it)).cloned().collect::<Vec<_>>() {
-            reply.headers.extend(file.headers.get_all(&name).iter().map(|value| (name.clone(), value.clone())));
-        }
-        reply.body = file.body.clone();
-        return Ok(());
+    if !body.is_array() && body.is::<Reply>() {
+        return set_file(reply, body);
     }
     reply.body = Content::Bytes(body_from(body)?);
+    Ok(())
+}
+
+#[cold]
+fn set_file(reply: &mut Reply, body: Dynamic) -> std::result::Result<(), String> {
+    let file = body.cast::<Reply>();
+    if matches!(file.body, Content::Bytes(_)) {
+        return part_from(Dynamic::from(file)).map(|_| ());
+    }
+    for name in file.headers.keys().filter(|it| !reply.headers.contains_key(*it)).cloned().collect::<Vec<_>>() {
+        reply.headers.extend(file.headers.get_all(&name).iter().map(|value| (name.clone(), value.clone())));
+    }
+    reply.body = file.body;
     Ok(())
 }
 
