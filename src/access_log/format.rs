@@ -6,6 +6,7 @@ use super::field::{Field, Pen};
 use super::record::{Needs, Record};
 use super::specifier::{self, Meaning, Mistake};
 use crate::auth::Redaction;
+use crate::log_file::Form;
 
 /// Apache's combined format, which is also h2o's default.
 pub const COMBINED: &str = r#"%h %l %u %t "%r" %s %b "%{Referer}i" "%{User-agent}i""#;
@@ -70,6 +71,14 @@ impl Format {
     /// What must be noted for it.
     pub fn needs(&self) -> Needs {
         self.fields().fold(Needs::default(), |needs, field| needs.and(field.needs()))
+    }
+
+    /// What its lines are.
+    pub fn form(&self) -> Form {
+        match self.escape {
+            Escape::Apache => Form::Text,
+            Escape::Json => Form::Json,
+        }
     }
 
     fn fields(&self) -> impl Iterator<Item = &Field> {
