@@ -123,7 +123,7 @@ impl Generation {
     }
 
     /// What serves a path of a host, and where `PATH_INFO` begins in the path; `local` is where the connection was taken.
-    pub fn site(&self, authority: &str, local: Endpoint, path: &str) -> (Rc<Site>, usize) {
+    pub fn site(&self, authority: &str, local: &Endpoint, path: &str) -> (Rc<Site>, usize) {
         self.hosts.find(authority, local).unwrap_or(&self.nowhere).site(path)
     }
 }
@@ -203,6 +203,7 @@ impl Shared<'_> {
             functions: &self.functions,
             redaction: &self.redaction,
             body_limit: config.process.limit_request_body,
+            body_patience: config.process.request_io_timeout,
             software: &config.process.server_name,
             hidden: &self.hidden,
         };

@@ -135,8 +135,8 @@ impl Field {
         let request = record.request;
         let connection = &request.connection;
         match self {
-            Field::RemoteAddress => pen.shown(connection.remote),
-            Field::LocalAddress => pen.shown(connection.local),
+            Field::RemoteAddress => pen.shown(&connection.remote),
+            Field::LocalAddress => pen.shown(&connection.local),
             Field::RemotePort => return pen.optional(connection.remote.port()),
             Field::LocalPort => return pen.optional(connection.local.port()),
             Field::Bytes => pen.number(record.bytes),

@@ -232,9 +232,9 @@ pub mod tests {
         pub fn record<T>(self, use_it: impl FnOnce(&Record<'_>) -> T) -> T {
             let mut head = http::Request::builder().method(self.method).uri(self.target).body(()).unwrap();
             *head.headers_mut() = map(&self.headers);
-            let local = match self.remote {
+            let local = match &self.remote {
                 Endpoint::Internet(_) => "[::ffff:192.0.2.1]:8080".parse::<SocketAddr>().unwrap().into(),
-                Endpoint::Unix => Endpoint::Unix,
+                Endpoint::Unix(_) => Endpoint::Unix(None),
             };
             let connection = Connection::new(self.remote, local, 7);
             connection.requests.set(3);
@@ -344,7 +344,7 @@ pub mod tests {
 
     #[test]
     fn a_unix_socket_has_no_port() {
-        let sample = || Sample { remote: Endpoint::Unix, ..Sample::default() };
+        let sample = || Sample { remote: Endpoint::Unix(None), ..Sample::default() };
         assert_eq!(sample().plain("%h %A %p %{remote}p"), "localhost localhost - -");
         assert_eq!(sample().json(r#"{"port": %p}"#), r#"{"port": null}"#);
     }

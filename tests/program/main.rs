@@ -3,7 +3,9 @@
 
 mod calls;
 mod command_line;
+mod limits;
 mod process;
 mod samples;
 mod served;
+mod sockets;
 mod tests;
