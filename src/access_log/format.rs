@@ -250,7 +250,7 @@ pub mod tests {
                 upload: RefCell::new(Upload::Here(Arrived::Memory("12345".into()))),
                 identity: std::cell::OnceCell::new(),
                 variables: RefCell::new(self.variables),
-                journal: Journal::new(Emit::Access),
+                journal: Journal::new(Emit::Access, None),
             };
             request.journal.received.set(Some(after(31)));
             if !self.error.is_empty() {

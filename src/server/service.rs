@@ -13,7 +13,6 @@ use crate::http::{Connection, Id, Response, Upload};
 use crate::net::Serve;
 use crate::script::check_target;
 
-
 /// What serves the connections of a worker. Clones are the same.
 #[derive(Clone)]
 pub(super) struct Service(Rc<State>);

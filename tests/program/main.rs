@@ -6,6 +6,7 @@ mod command_line;
 mod limits;
 mod process;
 mod samples;
+mod secrets;
 mod served;
 mod sockets;
 mod tests;
