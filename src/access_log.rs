@@ -127,7 +127,7 @@ impl Settings {
     /// If one can't be opened; the message names it.
     pub fn open(&self, redaction: &Arc<Redaction>) -> io::Result<Logs> {
         let open = |destination: &Destination| {
-            let file = LogFile::open(&destination.path)?;
+            let file = LogFile::open(&destination.path, destination.format.form())?;
             Ok(Log { file, format: Arc::clone(&destination.format), redaction: Arc::clone(redaction) })
         };
         let logs = self.logs.iter().map(open).collect::<io::Result<_>>()?;

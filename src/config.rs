@@ -3,6 +3,7 @@
 //! What a directive means is its feature's; this module knows where directives stand and what is
 //! inherited from where. Nothing is opened here but the files that the configuration names.
 
+mod account;
 mod hosts;
 mod key;
 mod listen;
@@ -17,7 +18,8 @@ use crate::handler::{self, Inherited, KINDS};
 use crate::router::Matching;
 use crate::{db, error_log};
 
-pub use listen::Listen;
+pub use account::Account;
+pub use listen::{Address, Listen, SocketFile};
 pub use process::Process;
 
 /// The configuration, as all workers share it.
@@ -362,7 +364,7 @@ hosts:
       api: {}
 ";
         let expected = "\
-host.yaml:1:9: `listen` is `80 80`, expected a port or an address such as `8080`, `127.0.0.1:8080` or `[::1]:8080`
+host.yaml:1:9: `listen` is `80 80`, expected a port or an address such as `8080`, `127.0.0.1:8080`, `[::1]:8080` or `unix:/run/rhaid.sock`
 host.yaml:2:1: unknown directive `lisen` at the global level
 host.yaml:3:1: `rhai.handler` stands at the global level, expected at the path level
 host.yaml:4:21: `limit-request-body` is `10 MBs`, expected a size such as `10 MB`

@@ -2,6 +2,7 @@
 //! and mistakes with excerpts; it does not know which directives there are.
 
 mod existing;
+mod include;
 mod load;
 mod node;
 mod problem;

@@ -1,23 +1,23 @@
 //! The error log: what the server and its scripts have to say to the operator, one event a line.
 
 use std::env;
-use std::fmt::{self, Debug, Write};
+use std::fmt;
 use std::fs::OpenOptions;
 use std::io;
 use std::os::fd::IntoRawFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-use crate::directive::{self, Directive, Level, Repeat};
+use crate::directive::{self, Directive, Kind, Level, Node, Problems, Repeat};
 use crate::fiber;
-use crate::log_file::{self, LogFile};
+use crate::log_file::{self, Form, LogFile};
 
+mod event;
 mod overheard;
 
 pub use overheard::overheard;
@@ -33,6 +33,15 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub struct Settings {
     /// The file that is appended to; the standard error output where there is none.
     pub path: Option<PathBuf>,
+    /// How an event is written.
+    pub form: Form,
+}
+
+impl Settings {
+    /// Whether who reads the standard error output expects JSON there.
+    pub fn has_stderr_for_json(&self) -> bool {
+        self.path.is_none() && self.form == Form::Json
+    }
 }
 
 impl directive::Settings for Settings {
@@ -40,13 +49,29 @@ impl directive::Settings for Settings {
         name: "error-log",
         levels: &[Level::Global],
         repeat: Repeat::Once,
-        summary: "Path of the file that errors and the messages of scripts are appended to; the standard error output by default.",
-        example: "error-log: error.log",
+        summary: "Path of the file that errors and the messages of scripts are appended to, or a mapping of `path` and `format` (`text` or `json`: an object on each line, with the request's id as `request`); the standard error output by default.",
+        example: "error-log: {path: error.log, format: json}",
         apply: |settings, node| {
-            settings.path = Some(log_file::path(node)?);
+            *settings = read(node)?;
             Ok(())
         },
     }];
+}
+
+fn read(node: &Node) -> Result<Settings, Problems> {
+    if node.kind() != Kind::Mapping {
+        return Ok(Settings { path: Some(log_file::path(node)?), form: Form::Text });
+    }
+    let (mut settings, mut problems) = (Settings::default(), Problems::default());
+    for (name, value) in node.fields(&["path", "format"])? {
+        if name == "path" {
+            settings.path = problems.check(log_file::path(&value));
+        } else {
+            let json = problems.check(value.one_of(&["text", "json"])) == Some("json");
+            settings.form = if json { Form::Json } else { Form::Text };
+        }
+    }
+    problems.or(settings)
 }
 
 /// Whether what goes wrong with a request is in the error log.
@@ -92,13 +117,16 @@ impl Drop for Guard {
 /// # Errors
 /// If the file can't be opened, or if the process has an error log already.
 pub fn install(settings: &Settings) -> io::Result<Guard> {
-    let file = settings.path.as_deref().map_or_else(LogFile::stderr, |path: &Path| LogFile::open(path))?;
+    let file = match &settings.path {
+        Some(path) => LogFile::open(path, settings.form)?,
+        None => LogFile::stderr(settings.form)?,
+    };
     if let Some(path) = &settings.path {
         // For the last words of a process that can't wait for its threads: never closed.
         fiber::log_to(OpenOptions::new().append(true).open(path)?.into_raw_fd());
     }
     let level = level();
-    let log = Log { file: file.clone(), level: level.unwrap_or(LevelFilter::INFO) };
+    let log = Log { file: file.clone(), form: settings.form, level: level.unwrap_or(LevelFilter::INFO) };
     tracing::subscriber::set_global_default(log).map_err(io::Error::other)?;
     if level.is_none() {
         let wanted = env::var(LEVEL).unwrap_or_default();
@@ -118,6 +146,7 @@ fn level() -> Option<LevelFilter> {
 /// The registry of tracing-subscriber keeps books on spans that nobody would read.
 struct Log {
     file: LogFile,
+    form: Form,
     level: LevelFilter,
 }
 
@@ -139,86 +168,12 @@ impl Subscriber for Log {
     fn record_follows_from(&self, _: &Id, _: &Id) {}
 
     fn event(&self, event: &Event<'_>) {
-        self.file.send(line(Timestamp::now(), event).into_bytes());
+        self.file.send(event::lines(self.form, Timestamp::now(), event).into_bytes());
     }
 
     fn enter(&self, _: &Id) {}
 
     fn exit(&self, _: &Id) {}
-}
-
-/// `2026-11-30T16:54:50.123Z ERROR message key=value`, then the other lines of the message.
-fn line(now: Timestamp, event: &Event<'_>) -> String {
-    format!("{now:.3} {}\n", text(event))
-}
-
-/// A line without its time and its end.
-fn text(event: &Event<'_>) -> String {
-    let mut parts = Parts::default();
-    event.record(&mut parts);
-    let mut line = format!("{} ", event.metadata().level());
-    let (first, rest) = parts.message.split_once('\n').unwrap_or((&parts.message, ""));
-    escape_into(&mut line, first);
-    // The fields stand on the first line, so that a search for a request's id finds it.
-    line.push_str(&parts.fields);
-    for continued in rest.lines() {
-        line.push('\n');
-        // An excerpt is indented already. What begins at the margin could pass for an event.
-        if !continued.is_empty() && !continued.starts_with(' ') {
-            line.push_str("  ");
-        }
-        escape_into(&mut line, continued);
-    }
-    line
-}
-
-/// The message of an event as it came, and its fields as they are written.
-#[derive(Default)]
-struct Parts {
-    message: String,
-    fields: String,
-}
-
-impl Visit for Parts {
-    fn record_str(&mut self, field: &Field, value: &str) {
-        self.take(field, value);
-    }
-
-    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        self.take(field, &format!("{value:?}"));
-    }
-}
-
-impl Parts {
-    fn take(&mut self, field: &Field, value: &str) {
-        if field.name() == "message" {
-            self.message.push_str(value);
-            return;
-        }
-        self.fields.push(' ');
-        self.fields.push_str(field.name());
-        self.fields.push('=');
-        if !value.is_empty() && !value.contains([' ', '"', '=']) {
-            return escape_into(&mut self.fields, value);
-        }
-        // Quoted, as a value could otherwise claim to be several fields.
-        self.fields.push('"');
-        escape_into(&mut self.fields, &value.replace('\\', "\\\\").replace('"', "\\\""));
-        self.fields.push('"');
-    }
-}
-
-/// Writes `text` so that it stays on its line and cannot steer a terminal.
-fn escape_into(line: &mut String, text: &str) {
-    for character in text.chars() {
-        // Neither fails: a string takes all that memory has room for.
-        let _ = match character {
-            '\t' => line.write_char('\t'),
-            control if control.is_control() => write!(line, "\\x{:02x}", u32::from(control)),
-            separator @ ('\u{2028}' | '\u{2029}') => write!(line, "{}", separator.escape_unicode()),
-            other => line.write_char(other),
-        };
-    }
 }
 
 impl fmt::Debug for Log {
@@ -234,10 +189,14 @@ mod tests {
     use std::fs;
 
     fn logged(level: LevelFilter, events: impl FnOnce()) -> String {
+        logged_as(Form::Text, level, events)
+    }
+
+    fn logged_as(form: Form, level: LevelFilter, events: impl FnOnce()) -> String {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("error.log");
-        let file = LogFile::open(&path).unwrap();
-        tracing::subscriber::with_default(Log { file: file.clone(), level }, events);
+        let file = LogFile::open(&path, form).unwrap();
+        tracing::subscriber::with_default(Log { file: file.clone(), form, level }, events);
         assert!(file.flush(PATIENCE));
         fs::read_to_string(path).unwrap()
     }
@@ -282,6 +241,25 @@ mod tests {
     }
 
     #[test]
+    fn an_event_is_one_line_of_json_whatever_is_in_it() {
+        let evil = "a.rhai:4:1: \"x\\\n   4 | x\r\n\u{1b}[2J\u{85}\u{2028}é\0";
+        let log = logged_as(Form::Json, LevelFilter::INFO, || {
+            tracing::error!(request = %"00ff", status = 500, more = -1, late = true, agent = evil, name = ?"q", "{evil}");
+            tracing::info!("plain");
+        });
+        let events: Vec<serde_json::Value> = log.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
+        assert!(!log.contains(|it: char| it != '\n' && (it.is_control() || it == '\u{2028}')), "{log}");
+        let time = events[0]["time"].as_str().unwrap();
+        assert!(time.ends_with('Z') && time.len() == 24, "{time}");
+        let expected = serde_json::json!({
+            "time": time, "level": "ERROR", "message": evil, "request": "00ff", "status": 500, "more": -1,
+            "late": true, "agent": evil, "name": "\"q\"",
+        });
+        assert_eq!((events.len(), &events[0]), (2, &expected));
+        assert_eq!((&events[1]["level"], &events[1]["message"]), (&"INFO".into(), &"plain".into()));
+    }
+
+    #[test]
     fn the_level_decides_what_is_logged() {
         let log = logged(LevelFilter::DEBUG, || {
             tracing::debug!("said");
@@ -293,7 +271,13 @@ mod tests {
 
     #[test]
     fn the_directive_names_the_file() {
-        let settings = apply(Settings::default(), "error-log: error.log").unwrap();
-        assert_eq!(settings.path, Some(PathBuf::from("error.log")));
+        let read = |text: &str| apply(Settings::default(), text);
+        let settings = |path: Option<&str>, form| Ok(Settings { path: path.map(PathBuf::from), form });
+        assert_eq!(read("error-log: error.log"), settings(Some("error.log"), Form::Text));
+        assert_eq!(read("error-log: {path: e, format: JSON}"), settings(Some("e"), Form::Json));
+        assert_eq!(read("error-log: {format: json}"), settings(None, Form::Json));
+        let mistakes = read("error-log: {path: '', format: xml}").unwrap_err();
+        assert!(mistakes.contains("expected the path of a file"), "{mistakes}");
+        assert!(mistakes.contains("`format` is `xml`, expected `text` or `json`"), "{mistakes}");
     }
 }

@@ -17,7 +17,7 @@ use crate::envelope;
 use crate::file::Hidden;
 use crate::filter::Filters;
 use crate::handler::{Chain, Inherited, Workshop};
-use crate::http::{Connection, Emit, Endpoint, Id, Journal, Request, Upload};
+use crate::http::{Connection, Emit, Endpoint, Id, Journal, Mask, Request, Upload};
 use crate::router::{HostName, Paths, Target};
 use crate::script::{self, Engines, Library};
 
@@ -55,6 +55,7 @@ pub struct Site {
     script_name: Rc<str>,
     variables: Vec<(String, String)>,
     emit: Emit,
+    mask: Rc<dyn Mask>,
 }
 
 /// What a generation is built for.
@@ -73,12 +74,14 @@ impl Generation {
     /// All scripts and files that are no good, each ready to be read.
     pub async fn build(config: &Config, engines: &Engines, purpose: Purpose) -> Result<Generation, Vec<String>> {
         let process = &config.process;
+        let redaction = Arc::new(Redaction::gather(config.inherited().map(|it| &it.auth)));
         let shared = Shared {
             engines,
             library: Library::default(),
             databases: Rc::new(Databases::new(&config.databases, process.num_threads)),
             functions: binding::names().chain(script::names()).collect(),
-            redaction: Arc::new(Redaction::gather(config.inherited().map(|it| &it.auth))),
+            mask: Rc::new(redaction.clone()),
+            redaction,
             hidden: Rc::new(Hidden::new(config.secrets().collect::<BTreeSet<_>>().into_iter().collect())),
             purpose,
         };
@@ -123,7 +126,7 @@ impl Generation {
     }
 
     /// What serves a path of a host, and where `PATH_INFO` begins in the path; `local` is where the connection was taken.
-    pub fn site(&self, authority: &str, local: Endpoint, path: &str) -> (Rc<Site>, usize) {
+    pub fn site(&self, authority: &str, local: &Endpoint, path: &str) -> (Rc<Site>, usize) {
         self.hosts.find(authority, local).unwrap_or(&self.nowhere).site(path)
     }
 }
@@ -155,7 +158,7 @@ impl Site {
             upload: RefCell::new(upload),
             identity: OnceCell::new(),
             variables: RefCell::new(self.variables.clone()),
-            journal: Journal::new(self.emit),
+            journal: Journal::new(self.emit, Some(self.mask.clone())),
         }
     }
 }
@@ -177,6 +180,7 @@ struct Shared<'a> {
     databases: Rc<Databases>,
     functions: Rc<[String]>,
     redaction: Arc<Redaction>,
+    mask: Rc<dyn Mask>,
     hidden: Rc<Hidden>,
     purpose: Purpose,
 }
@@ -203,6 +207,7 @@ impl Shared<'_> {
             functions: &self.functions,
             redaction: &self.redaction,
             body_limit: config.process.limit_request_body,
+            body_patience: config.process.request_io_timeout,
             software: &config.process.server_name,
             hidden: &self.hidden,
         };
@@ -227,6 +232,7 @@ impl Shared<'_> {
             chain,
             envelope,
             emit: emit(inherited, &logs),
+            mask: self.mask.clone(),
             logs,
             filters: filters(inherited),
             variables: inherited.variables.effective(),
@@ -242,6 +248,7 @@ impl Shared<'_> {
             chain: Chain::new(Vec::new(), envelope.clone()),
             envelope,
             emit: emit(inherited, &logs),
+            mask: self.mask.clone(),
             logs,
             filters: filters(inherited),
             variables: inherited.variables.effective(),

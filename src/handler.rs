@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::HeaderMap;
 
@@ -208,6 +209,8 @@ pub struct Workshop<'a> {
     pub redaction: &'a Arc<Redaction>,
     /// Largest body in bytes.
     pub body_limit: u64,
+    /// How long nothing of a body may come.
+    pub body_patience: Duration,
     /// `SERVER_SOFTWARE`.
     pub software: &'a str,
     /// Files that are never served.

@@ -2,6 +2,7 @@
 //! known here.
 
 use std::any::Any;
+use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
 use std::fmt;
 use std::io;
@@ -17,7 +18,7 @@ mod journal;
 mod upload;
 
 pub use connection::{Connection, Endpoint};
-pub use journal::{Emit, Journal};
+pub use journal::{Emit, Journal, Mask};
 pub use upload::{Arrived, Refused, Upload};
 
 /// What a handler answers.
@@ -130,9 +131,14 @@ impl Request {
         self.head.uri.path().get(self.path_info..).unwrap_or("")
     }
 
-    /// Says in the logs what went wrong with the request; whoever says it keeps secrets out of it.
+    /// Says in the logs what went wrong with the request.
     pub fn report(&self, message: &str) {
-        self.journal.report(self.id, message);
+        self.journal.report(self.id, &self.masked(message));
+    }
+
+    /// A text for a log, without the keys and passwords that the request brings.
+    pub fn masked<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        self.journal.masked(&self.head, text)
     }
 
     /// `QUERY_STRING`: without its `?`, undecoded; `""` if there is none.

@@ -27,8 +27,19 @@ static OPEN: Mutex<Vec<Weak<Shared>>> = Mutex::new(Vec::new());
 /// dropped the file is closed as soon as everything has been written; nobody waits for that.
 pub struct LogFile(Arc<Shared>);
 
+/// How a file says that lines are missing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// As a sentence.
+    #[default]
+    Text,
+    /// As an object of JSON, for each line is one.
+    Json,
+}
+
 struct Shared {
     target: Target,
+    form: Form,
     queue: Mutex<Queue>,
     /// Wakes the writing thread: something was sent, or the last handle was dropped.
     sent: Condvar,
@@ -61,25 +72,26 @@ struct Queue {
 }
 
 impl LogFile {
-    /// Opens `path` for appending, and creates it where it does not exist.
+    /// Opens `path` for appending, and creates it where it does not exist. Where it is open already
+    /// the form stays what it is.
     ///
     /// # Errors
     /// If the file can't be opened, or no thread be started; the message names the path.
-    pub fn open(path: &Path) -> io::Result<LogFile> {
+    pub fn open(path: &Path, form: Form) -> io::Result<LogFile> {
         let named = |error: io::Error| {
             io::Error::new(error.kind(), format!("log file `{}` can't be opened: {error}", path.display()))
         };
         let file = OpenOptions::new().append(true).create(true).open(path).map_err(named)?;
         let metadata = file.metadata().map_err(named)?;
-        share(Target::Inode(metadata.dev(), metadata.ino()), file)
+        share(Target::Inode(metadata.dev(), metadata.ino()), form, file)
     }
 
     /// Writes to the standard error output.
     ///
     /// # Errors
     /// If no thread can be started.
-    pub fn stderr() -> io::Result<LogFile> {
-        share(Target::Stderr, io::stderr())
+    pub fn stderr(form: Form) -> io::Result<LogFile> {
+        share(Target::Stderr, form, io::stderr())
     }
 
     /// Appends `block`, which holds whole lines, when the disk has time for it.
@@ -170,7 +182,7 @@ fn registry() -> MutexGuard<'static, Vec<Weak<Shared>>> {
 }
 
 /// Gives a handle of the file that is open as `target`, else starts a thread that writes to `output`.
-fn share(target: Target, output: impl Write + Send + 'static) -> io::Result<LogFile> {
+fn share(target: Target, form: Form, output: impl Write + Send + 'static) -> io::Result<LogFile> {
     let mut registry = registry();
     registry.retain(|file| file.strong_count() > 0);
     for file in registry.iter().filter_map(Weak::upgrade) {
@@ -181,14 +193,14 @@ fn share(target: Target, output: impl Write + Send + 'static) -> io::Result<LogF
             return Ok(LogFile(file));
         }
     }
-    let file = start(target, output)?;
+    let file = start(target, form, output)?;
     registry.push(Arc::downgrade(&file.0));
     Ok(file)
 }
 
-fn start(target: Target, output: impl Write + Send + 'static) -> io::Result<LogFile> {
+fn start(target: Target, form: Form, output: impl Write + Send + 'static) -> io::Result<LogFile> {
     let queue = Mutex::new(Queue { handles: 1, ..Queue::default() });
-    let shared = Arc::new(Shared { target, queue, sent: Condvar::new(), written: Condvar::new() });
+    let shared = Arc::new(Shared { target, form, queue, sent: Condvar::new(), written: Condvar::new() });
     let writer = Arc::clone(&shared);
     thread::Builder::new().name(String::from("log")).spawn(move || writer.write_all_to(output))?;
     Ok(LogFile(shared))
@@ -232,7 +244,7 @@ impl Shared {
             // Dropped lines came after these blocks: there was room for them.
             let dropped = std::mem::take(&mut queue.dropped);
             drop(queue);
-            lost = write(&mut output, &blocks, lost, dropped);
+            lost = write(&mut output, self.form, &blocks, lost, dropped);
             queue = self.lock();
             queue.bytes -= blocks.iter().map(Vec::len).sum::<usize>();
             queue.done += blocks.len() as u64 + u64::from(dropped > 0);
@@ -243,8 +255,8 @@ impl Shared {
 
 /// Writes `blocks` and how many lines are missing before and after them; returns how many are
 /// missing without the file saying so, because it could not be written.
-fn write(output: &mut impl Write, blocks: &VecDeque<Vec<u8>>, lost: u64, dropped: u64) -> u64 {
-    let mut missing = confess(output, lost);
+fn write(output: &mut impl Write, form: Form, blocks: &VecDeque<Vec<u8>>, lost: u64, dropped: u64) -> u64 {
+    let mut missing = confess(output, form, lost);
     for block in blocks {
         if let Err(error) = output.write_all(block) {
             // Said once for a row of failures. The error log may be the file that fails, so this
@@ -255,17 +267,16 @@ fn write(output: &mut impl Write, blocks: &VecDeque<Vec<u8>>, lost: u64, dropped
             missing += lines(block);
         }
     }
-    confess(output, missing + dropped)
+    confess(output, form, missing + dropped)
 }
 
-fn confess(output: &mut impl Write, missing: u64) -> u64 {
-    if missing == 0
-        || writeln!(output, "({missing} lines are missing here: they came faster than they could be written)").is_ok()
-    {
-        0
-    } else {
-        missing
-    }
+fn confess(output: &mut impl Write, form: Form, missing: u64) -> u64 {
+    let sentence = format!("{missing} lines are missing here: they came faster than they could be written");
+    let line = match form {
+        Form::Text => format!("({sentence})\n"),
+        Form::Json => format!("{{\"level\":\"WARN\",\"message\":\"{sentence}\"}}\n"),
+    };
+    if missing == 0 || output.write_all(line.as_bytes()).is_ok() { 0 } else { missing }
 }
 
 #[cfg(test)]
@@ -299,7 +310,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.log");
         fs::write(&path, "old\n").unwrap();
-        let file = LogFile::open(&path).unwrap();
+        let file = LogFile::open(&path, Form::Text).unwrap();
         for number in 0..1000 {
             file.send(format!("{number}\n").into_bytes());
         }
@@ -312,22 +323,22 @@ mod tests {
     fn paths_that_name_the_same_file_share_it() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.log");
-        let first = LogFile::open(&path).unwrap();
+        let first = LogFile::open(&path, Form::Text).unwrap();
         std::os::unix::fs::symlink(&path, folder.path().join("b.log")).unwrap();
-        assert!(first.is_same(&LogFile::open(&folder.path().join("b.log")).unwrap()));
-        assert!(!first.is_same(&LogFile::open(&folder.path().join("c.log")).unwrap()));
+        assert!(first.is_same(&LogFile::open(&folder.path().join("b.log"), Form::Text).unwrap()));
+        assert!(!first.is_same(&LogFile::open(&folder.path().join("c.log"), Form::Text).unwrap()));
     }
 
     #[test]
     fn a_file_that_was_dropped_is_still_written_to_its_end() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.log");
-        let file = LogFile::open(&path).unwrap();
+        let file = LogFile::open(&path, Form::Text).unwrap();
         file.send(b"last words\n".to_vec());
         drop(file);
         assert!(flush_all(PATIENCE));
         assert_eq!(fs::read_to_string(&path).unwrap(), "last words\n");
-        LogFile::open(&path).unwrap().send(b"again\n".to_vec());
+        LogFile::open(&path, Form::Text).unwrap().send(b"again\n".to_vec());
         assert!(flush_all(PATIENCE));
         assert_eq!(fs::read_to_string(&path).unwrap(), "last words\nagain\n");
     }
@@ -336,7 +347,7 @@ mod tests {
     fn a_slow_disk_drops_what_has_no_room_and_says_how_much() {
         let (permit, permits) = mpsc::channel();
         let content = Arc::new(Mutex::new(Vec::new()));
-        let file = start(Target::Inode(0, 0), Slow { permits, content: Arc::clone(&content) }).unwrap();
+        let file = start(Target::Inode(0, 0), Form::Text, Slow { permits, content: Arc::clone(&content) }).unwrap();
         let block = [vec![b'x'; QUEUE / 4 - 1], vec![b'\n']].concat();
         for _ in 0..4 {
             file.send(block.clone());
@@ -365,10 +376,10 @@ mod tests {
         }
         let mut disk = Full(true, Vec::new());
         let blocks = VecDeque::from([b"a\nb\n".to_vec()]);
-        let lost = write(&mut disk, &blocks, 0, 1);
+        let lost = write(&mut disk, Form::Text, &blocks, 0, 1);
         assert_eq!(lost, 3);
         disk.0 = false;
-        assert_eq!(write(&mut disk, &blocks, lost, 0), 0);
+        assert_eq!(write(&mut disk, Form::Text, &blocks, lost, 0), 0);
         let expected = "(3 lines are missing here: they came faster than they could be written)\na\nb\n";
         assert_eq!(String::from_utf8(disk.1).unwrap(), expected);
     }
@@ -390,8 +401,17 @@ mod tests {
     }
 
     #[test]
+    fn among_lines_of_json_what_is_missing_is_one_too() {
+        let mut file = Vec::new();
+        assert_eq!(confess(&mut file, Form::Json, 3), 0);
+        let line: serde_json::Value = serde_json::from_slice(&file).unwrap();
+        assert_eq!(line["message"], "3 lines are missing here: they came faster than they could be written");
+        assert!(file.ends_with(b"\n"));
+    }
+
+    #[test]
     fn a_file_that_cannot_be_opened_is_named() {
-        let error = LogFile::open(Path::new("/nowhere/a.log")).unwrap_err();
+        let error = LogFile::open(Path::new("/nowhere/a.log"), Form::Text).unwrap_err();
         assert!(error.to_string().starts_with("log file `/nowhere/a.log` can't be opened: "), "{error}");
     }
 }

@@ -2,10 +2,14 @@
 //! What a request is for is not known here.
 
 mod connection;
+mod file;
 mod listener;
 mod live;
 mod socket;
+mod stream;
 
 pub use connection::{Serve, converse};
+pub use file::{Access, SocketFile, bind_file};
 pub use listener::{Inbox, Outboxes, accept, bind, outboxes};
 pub use live::{Clock, Live, Patience};
+pub use stream::{Bound, Stream};

@@ -1,6 +1,7 @@
 //! Scripts: compiled once for each worker, called for each request. It knows requests and replies;
 //! how they come and go it does not.
 
+mod answering;
 mod app;
 mod builtins;
 mod context;
@@ -33,6 +34,7 @@ mod suite;
 mod text;
 mod trace;
 
+pub use answering::log;
 pub use app::{Ended, Script};
 pub use context::Context;
 pub use decimal::Decimal;

@@ -1,12 +1,13 @@
 //! The workers: threads that share nothing while they serve, started together and ended together.
 
+mod account;
 mod in_flight;
 mod local;
 mod service;
 mod worker;
 
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
@@ -14,8 +15,10 @@ use std::time::Duration;
 
 use tokio::sync::{Semaphore, watch};
 
-use crate::config::Config;
-use crate::net;
+use crate::config::{Address, Config, Listen};
+use crate::net::{self, Access, Bound};
+
+pub use account::assume;
 
 pub use local::{Local, on_a_thread};
 
@@ -27,7 +30,7 @@ const STACK: usize = if cfg!(target_pointer_width = "64") { 64 << 20 } else { 2 
 
 /// A server whose workers have all that they need. Dropped, it ends without having served.
 pub struct Server {
-    addresses: Vec<SocketAddr>,
+    addresses: Vec<String>,
     workers: Vec<JoinHandle<()>>,
     go: Arc<Semaphore>,
     stop: watch::Sender<bool>,
@@ -52,14 +55,15 @@ pub enum Refusal {
 ///
 /// # Errors
 /// If one is taken or not ours; the message names it.
-pub fn bind(config: &Config) -> Result<Vec<TcpListener>, Refusal> {
+pub fn bind(config: &Config) -> Result<Vec<Bound>, Refusal> {
     let mut listeners = Vec::new();
     for listen in &config.addresses() {
         let refused = |error: io::Error| {
             let hint = match error.kind() {
                 io::ErrorKind::AddrInUse => {
-                    "\nhint: another process listens there; `listen` or `--listen` can name another port"
+                    "\nhint: another process listens there; `listen` or `--listen` can name another address"
                 }
+                io::ErrorKind::PermissionDenied if matches!(listen, Listen::Unix(_)) => "",
                 io::ErrorKind::PermissionDenied => {
                     "\nhint: ports below 1024 are for root or the capability CAP_NET_BIND_SERVICE"
                 }
@@ -68,12 +72,16 @@ pub fn bind(config: &Config) -> Result<Vec<TcpListener>, Refusal> {
             };
             Refusal::System(format!("cannot listen on {listen}: {error}{hint}"))
         };
-        match &listen.host {
-            Some(host) => {
-                let addresses = (host.as_str(), listen.port).to_socket_addrs().map_err(refused)?;
+        match listen {
+            Listen::Tcp(Address { host: Some(host), port }) => {
+                let addresses = (host.as_str(), *port).to_socket_addrs().map_err(refused)?;
                 listeners.extend(bind_each(addresses).map_err(refused)?);
             }
-            None => listeners.push(bind_all(listen.port).map_err(refused)?),
+            Listen::Tcp(Address { host: None, port }) => listeners.push(bind_all(*port).map_err(refused)?),
+            Listen::Unix(file) => {
+                let access = Access { owner: file.owner, group: file.group, permission: file.permission };
+                listeners.push(net::bind_file(&file.path, access).map_err(refused)?);
+            }
         }
     }
     Ok(listeners)
@@ -81,7 +89,7 @@ pub fn bind(config: &Config) -> Result<Vec<TcpListener>, Refusal> {
 
 /// The addresses of a name such as `localhost`, which may have one of each family; a family that
 /// the machine does not have does not matter beside one that it has.
-fn bind_each(addresses: impl Iterator<Item = SocketAddr>) -> io::Result<Vec<TcpListener>> {
+fn bind_each(addresses: impl Iterator<Item = SocketAddr>) -> io::Result<Vec<Bound>> {
     let (mut seen, mut listeners, mut missing) = (Vec::new(), Vec::new(), None);
     for address in addresses {
         if seen.contains(&address) {
@@ -101,7 +109,7 @@ fn bind_each(addresses: impl Iterator<Item = SocketAddr>) -> io::Result<Vec<TcpL
 }
 
 /// All addresses of the machine: one socket for both families where there is IPv6.
-fn bind_all(port: u16) -> io::Result<TcpListener> {
+fn bind_all(port: u16) -> io::Result<Bound> {
     match net::bind((Ipv6Addr::UNSPECIFIED, port).into()) {
         Err(error) if error.kind() != io::ErrorKind::AddrInUse => net::bind((Ipv4Addr::UNSPECIFIED, port).into()),
         bound => bound,
@@ -113,16 +121,16 @@ impl Server {
     ///
     /// # Errors
     /// If a script or a file of the generation is no good, or if a thread can't be started.
-    pub fn build(config: &Arc<Config>, listeners: Vec<TcpListener>) -> Result<Server, Refusal> {
+    pub fn build(config: &Arc<Config>, listeners: Vec<Bound>) -> Result<Server, Refusal> {
         let system = |error: io::Error| Refusal::System(error.to_string());
-        let addresses = listeners.iter().map(TcpListener::local_addr).collect::<io::Result<_>>().map_err(system)?;
+        let addresses = listeners.iter().map(Bound::address).collect::<io::Result<_>>().map_err(system)?;
         let (outboxes, inboxes) = net::outboxes(config.process.num_threads, config.process.max_connections);
         let (stop, stopped) = watch::channel(false);
         let (built, results) = mpsc::channel();
         let go = Arc::new(Semaphore::new(0));
         let mut workers = Vec::new();
         for (index, inbox) in inboxes.into_iter().enumerate() {
-            let listeners = listeners.iter().map(TcpListener::try_clone).collect::<io::Result<_>>().map_err(system)?;
+            let listeners = listeners.iter().map(Bound::try_clone).collect::<io::Result<_>>().map_err(system)?;
             let task = worker::Task {
                 index,
                 config: config.clone(),
@@ -156,8 +164,8 @@ impl Server {
         Serving { workers: self.workers, stop: self.stop }
     }
 
-    /// The addresses that it listens on, with the ports that the system gave.
-    pub fn addresses(&self) -> &[SocketAddr] {
+    /// The addresses that it listens on, as people write them, with the ports that the system gave.
+    pub fn addresses(&self) -> &[String] {
         &self.addresses
     }
 }

@@ -135,8 +135,8 @@ impl Field {
         let request = record.request;
         let connection = &request.connection;
         match self {
-            Field::RemoteAddress => pen.shown(connection.remote),
-            Field::LocalAddress => pen.shown(connection.local),
+            Field::RemoteAddress => pen.shown(&connection.remote),
+            Field::LocalAddress => pen.shown(&connection.local),
             Field::RemotePort => return pen.optional(connection.remote.port()),
             Field::LocalPort => return pen.optional(connection.local.port()),
             Field::Bytes => pen.number(record.bytes),
@@ -183,8 +183,12 @@ impl Field {
             }
             Field::Host => pen.text(request.server_name.as_bytes()),
             Field::Variable(name) => return pen.variable(request, name, |_| true),
-            Field::RequestHeader(name) => return pen.header(&request.head.headers, name),
-            Field::ReplyHeader(name) => return pen.header(record.headers, name),
+            Field::RequestHeader(name) => {
+                return pen.header(&request.head.headers, name, |pen, value| pen.hidden(value));
+            }
+            Field::ReplyHeader(name) => {
+                return pen.header(record.headers, name, |pen, value| pen.made(request, value));
+            }
             Field::Span(span) => {
                 let Some(times) = &record.times else { return false };
                 let span = span.of(times, request);
@@ -255,15 +259,23 @@ impl Pen<'_> {
         self.redaction.pieces(bytes, |piece| self.escape.write(self.line, piece));
     }
 
+    /// What a handler made, maybe of a key of the request.
+    fn made(&mut self, request: &Request, bytes: &[u8]) {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => self.hidden(request.masked(text).as_bytes()),
+            Err(_) => self.hidden(bytes),
+        }
+    }
+
     /// The last value that `name` was given.
     fn variable(&mut self, request: &Request, name: &str, fits: fn(&str) -> bool) -> bool {
         let variables = request.variables.borrow();
         let found = variables.iter().rev().find(|(it, value)| it == name && fits(value));
-        found.inspect(|(_, value)| self.hidden(value.as_bytes())).is_some()
+        found.inspect(|(_, value)| self.made(request, value.as_bytes())).is_some()
     }
 
     /// The first value; of cookies that are set, all.
-    fn header(&mut self, headers: &HeaderMap, name: &HeaderName) -> bool {
+    fn header(&mut self, headers: &HeaderMap, name: &HeaderName, write: impl Fn(&mut Self, &[u8])) -> bool {
         let mut values = headers.get_all(name).iter();
         let Some(value) = values.next() else { return false };
         if self.redaction.hides(name) {
@@ -277,7 +289,7 @@ impl Pen<'_> {
                 self.cookies(value.as_bytes(), 1);
             }
         } else {
-            self.hidden(value.as_bytes());
+            write(self, value.as_bytes());
         }
         true
     }

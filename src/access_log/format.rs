@@ -6,6 +6,7 @@ use super::field::{Field, Pen};
 use super::record::{Needs, Record};
 use super::specifier::{self, Meaning, Mistake};
 use crate::auth::Redaction;
+use crate::log_file::Form;
 
 /// Apache's combined format, which is also h2o's default.
 pub const COMBINED: &str = r#"%h %l %u %t "%r" %s %b "%{Referer}i" "%{User-agent}i""#;
@@ -70,6 +71,14 @@ impl Format {
     /// What must be noted for it.
     pub fn needs(&self) -> Needs {
         self.fields().fold(Needs::default(), |needs, field| needs.and(field.needs()))
+    }
+
+    /// What its lines are.
+    pub fn form(&self) -> Form {
+        match self.escape {
+            Escape::Apache => Form::Text,
+            Escape::Json => Form::Json,
+        }
     }
 
     fn fields(&self) -> impl Iterator<Item = &Field> {
@@ -223,9 +232,9 @@ pub mod tests {
         pub fn record<T>(self, use_it: impl FnOnce(&Record<'_>) -> T) -> T {
             let mut head = http::Request::builder().method(self.method).uri(self.target).body(()).unwrap();
             *head.headers_mut() = map(&self.headers);
-            let local = match self.remote {
+            let local = match &self.remote {
                 Endpoint::Internet(_) => "[::ffff:192.0.2.1]:8080".parse::<SocketAddr>().unwrap().into(),
-                Endpoint::Unix => Endpoint::Unix,
+                Endpoint::Unix(_) => Endpoint::Unix(None),
             };
             let connection = Connection::new(self.remote, local, 7);
             connection.requests.set(3);
@@ -241,7 +250,7 @@ pub mod tests {
                 upload: RefCell::new(Upload::Here(Arrived::Memory("12345".into()))),
                 identity: std::cell::OnceCell::new(),
                 variables: RefCell::new(self.variables),
-                journal: Journal::new(Emit::Access),
+                journal: Journal::new(Emit::Access, None),
             };
             request.journal.received.set(Some(after(31)));
             if !self.error.is_empty() {
@@ -335,7 +344,7 @@ pub mod tests {
 
     #[test]
     fn a_unix_socket_has_no_port() {
-        let sample = || Sample { remote: Endpoint::Unix, ..Sample::default() };
+        let sample = || Sample { remote: Endpoint::Unix(None), ..Sample::default() };
         assert_eq!(sample().plain("%h %A %p %{remote}p"), "localhost localhost - -");
         assert_eq!(sample().json(r#"{"port": %p}"#), r#"{"port": null}"#);
     }

@@ -1,11 +1,13 @@
 //! Keeps keys out of logs.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use http::header::{AUTHORIZATION, HeaderName, PROXY_AUTHORIZATION};
 use http::request::Parts;
 
 use super::{Presented, Settings, decode, is_named};
+use crate::http::Mask;
 
 /// What stands in a log in place of a key.
 const HIDDEN: &[u8] = b"***";
@@ -90,6 +92,37 @@ impl Redaction {
             return Cow::Borrowed(target);
         }
         Cow::Owned(String::from_utf8_lossy(&hidden).into_owned())
+    }
+}
+
+impl Mask for Arc<Redaction> {
+    fn masked(&self, head: &Parts, text: &str) -> Option<String> {
+        let secrets = self.secrets(head).filter(|it| it.len() >= LEAST_KEY && text.contains(it.as_ref()));
+        let mut secrets: Vec<_> = secrets.collect();
+        // One may be a part of another.
+        secrets.sort_by_key(|it| std::cmp::Reverse(it.len()));
+        let masked = secrets.iter().fold(Cow::Borrowed(text), |text, it| text.replace(it.as_ref(), "***").into());
+        let masked = String::from_utf8_lossy(&without_passwords(masked.as_bytes())).into_owned();
+        (masked != text).then_some(masked)
+    }
+}
+
+impl Redaction {
+    /// What a request brings where keys stand, in every spelling.
+    fn secrets<'a>(&'a self, head: &'a Parts) -> impl Iterator<Item = Cow<'a, str>> {
+        let pairs = || head.uri.query().unwrap_or("").split('&').filter_map(|it| it.split_once('='));
+        let is_key = |name: &str| self.parameters.iter().any(|it| is_named(name.as_bytes(), it));
+        let decoded = |value: &str| String::from_utf8_lossy(&decode(value.as_bytes())).into_owned();
+        let keys: Vec<String> = pairs().filter(|it| is_key(it.0)).map(|it| decoded(it.1)).collect();
+        let spellings: Vec<_> = pairs().map(|it| it.1).filter(|it| keys.contains(&decoded(it))).collect();
+        let headers = head.headers.iter().filter(|(name, _)| self.hides(name));
+        // `Bearer TOKEN` and `Basic …`: the scheme is no secret.
+        let credentials = headers.filter_map(|(_, value)| {
+            let value = value.to_str().ok()?;
+            Some(value.split_once(' ').map_or(value, |(_, credentials)| credentials.trim()))
+        });
+        let borrowed = credentials.chain(spellings).map(Cow::Borrowed);
+        keys.into_iter().map(Cow::Owned).chain(borrowed)
     }
 }
 
@@ -198,6 +231,30 @@ mod tests {
         assert!(!redaction.hides(&http::header::REFERER));
         let redaction = Redaction::default();
         assert!(redaction.hides(&AUTHORIZATION) && redaction.hides(&HeaderName::from_static("x-api-key")));
+    }
+
+    #[test]
+    fn what_a_request_brings_is_masked_wherever_it_was_put() {
+        let redaction = Arc::new(redaction());
+        for (target, header, text, expected) in [
+            ("/?key=s3cret-key", ("a", ""), "it is s3cret-key", Some("it is ***")),
+            (
+                "/?key=s3cret%2Dkey&x=s%33cret-key",
+                ("a", ""),
+                "s3cret%2Dkey s%33cret-key s3cret-key",
+                Some("*** *** ***"),
+            ),
+            ("/", ("authorization", "Bearer s3cret-key"), "Bearer s3cret-key", Some("Bearer ***")),
+            ("/", ("authorization", "s3cret-key"), "s3cret-key", Some("***")),
+            ("/", ("x-api-key", "s3cret-key"), "[s3cret-key]", Some("[***]")),
+            ("/?key=s3cret-key", ("x-api-key", "s3cret-key-2"), "s3cret-key-2 s3cret-key", Some("*** ***")),
+            ("/", ("a", ""), "mysql://u:p@h/ http://h", Some("mysql://***@h/ http://h")),
+            ("/?key=short", ("a", ""), "short a@b", None),
+            ("/?other=s3cret-key", ("cookie", "s3cret-key"), "s3cret-key", None),
+        ] {
+            let request = http::Request::get(target).header(header.0, header.1).body(()).unwrap();
+            assert_eq!(redaction.masked(&request.into_parts().0, text).as_deref(), expected, "{target}");
+        }
     }
 
     #[test]

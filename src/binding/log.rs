@@ -4,9 +4,7 @@ use rhai::{Dynamic, FuncRegistration, ImmutableString, Module, NativeCallContext
 use tracing::Level;
 
 use super::{Binding, Function};
-use crate::fiber;
-use crate::http::Id;
-use crate::script::Result;
+use crate::script::{Result, log};
 
 pub(super) const BINDING: Binding = Binding {
     name: "log",
@@ -41,28 +39,9 @@ fn register(module: &mut Module) {
             move |call: NativeCallContext, value: Dynamic| -> Result<()> {
                 // Native types know their text, as `print` shows it.
                 let text: ImmutableString = call.call_native_fn("to_string", (value,))?;
-                write(level, &text);
+                log(level, &text);
                 Ok(())
             },
         );
-    }
-}
-
-/// Each level is a call of its own: tracing has its levels as constants of the place.
-fn write(level: Level, text: &str) {
-    let request = fiber::name().map(Id);
-    macro_rules! line {
-        ($macro:ident) => {
-            match request {
-                Some(request) => tracing::$macro!(%request, "{text}"),
-                None => tracing::$macro!("{text}"),
-            }
-        };
-    }
-    match level {
-        Level::ERROR => line!(error),
-        Level::WARN => line!(warn),
-        Level::INFO => line!(info),
-        _ => line!(trace),
     }
 }

@@ -30,9 +30,11 @@ pub(super) fn run(config: Config) -> Result<ExitCode, Refusal> {
     let listeners = server::bind(&config)?;
     let config = Arc::new(config);
     let server = Server::build(&config, listeners)?;
+    let _pid_file = config.process.pid_file.as_deref().map(PidFile::write).transpose()?;
+    // The addresses are bound and the logs are open: all that is made from now on is the user's.
+    config.process.user.as_ref().map(server::assume).transpose()?;
     // Not before the scripts are known to be good: what is applied stays.
     db::migrate(&config.databases).map_err(|error| Refusal::Configuration(error.to_string()))?;
-    let _pid_file = config.process.pid_file.as_deref().map(PidFile::write).transpose()?;
     runtime.block_on(until_asked_to_end(server, &config, signals));
     log_file::flush_all(LAST_LINES);
     Ok(ExitCode::SUCCESS)
@@ -87,16 +89,19 @@ async fn until_asked_to_end(server: Server, config: &Config, mut signals: Signal
 }
 
 fn announce(server: &Server, config: &Config) {
-    let addresses: Vec<_> = server.addresses().iter().map(|it| format!("http://{it}/")).collect();
     let threads = config.process.num_threads;
     let line = format!(
         "rhaid {} (pid {}) serves {} with {threads} thread{}",
         env!("CARGO_PKG_VERSION"),
         std::process::id(),
-        addresses.join(" "),
+        server.addresses().join(" "),
         if threads == 1 { "" } else { "s" },
     );
-    print(&mut io::stderr(), &line);
+    if config.error_log.has_stderr_for_json() {
+        tracing::info!("{line}");
+    } else {
+        print(&mut io::stderr(), &line);
+    }
 }
 
 /// A file with the process id, removed when the process ends by itself.

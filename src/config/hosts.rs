@@ -58,7 +58,7 @@ impl Reader {
         let mut listen = Vec::new();
         for it in found.iter().filter(|it| it.entry.name == "listen") {
             Listen::add(&mut listen, self.problems.check(Listen::read(&it.value)).unwrap_or_default());
-            if listen.iter().any(|it| it.port == 0) {
+            if listen.iter().any(|it| matches!(it, Listen::Tcp(address) if address.port == 0)) {
                 // Nobody could tell a connection to it from others.
                 self.problems.0.push(it.value.problem("the port is 0, expected one from 1 to 65535 in a host"));
             }

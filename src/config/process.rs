@@ -1,9 +1,10 @@
 //! The settings of the process as a whole.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
-use super::Listen;
-use crate::directive::{self, Directive, Level, Repeat};
+use super::{Account, Listen};
+use crate::directive::{self, Directive, Level, Node, Problem, Repeat};
 use crate::log_file;
 
 /// What holds for the process, whatever the host and the path.
@@ -15,12 +16,20 @@ pub struct Process {
     pub num_threads: usize,
     /// Connections that are open at a time, over all workers. Default: 1024, as h2o's.
     pub max_connections: usize,
+    /// Requests that are answered at a time, over all workers; more get 503. Default: 10,000.
+    pub max_requests: usize,
+    /// How long the head of a request may take, and how long a connection may wait for one. Default: 10 s, as h2o's.
+    pub request_timeout: Duration,
+    /// How long nothing of a request's body may come. Default: 5 s, as h2o's.
+    pub request_io_timeout: Duration,
     /// Largest request body in bytes; a longer one gets 413 (RFC 9110 §15.5.14). Default: 1 GiB, as h2o's.
     pub limit_request_body: u64,
     /// The value of the `server` header.
     pub server_name: String,
     /// Where the number of the process is written.
     pub pid_file: Option<PathBuf>,
+    /// Who the process becomes when it has bound its addresses and opened its logs.
+    pub user: Option<Account>,
 }
 
 impl Default for Process {
@@ -29,9 +38,13 @@ impl Default for Process {
             listen: Vec::new(),
             num_threads: std::thread::available_parallelism().map_or(1, usize::from),
             max_connections: 1024,
+            max_requests: 10_000,
+            request_timeout: Duration::from_secs(10),
+            request_io_timeout: Duration::from_secs(5),
             limit_request_body: 1 << 30,
             server_name: concat!("rhaid/", env!("CARGO_PKG_VERSION")).to_owned(),
             pid_file: None,
+            user: None,
         }
     }
 }
@@ -42,10 +55,15 @@ impl directive::Settings for Process {
             name: "listen",
             levels: &[Level::Global, Level::Host],
             repeat: Repeat::AddsUp,
-            summary: "An address to listen on: a port, `host:port`, a mapping of `host` and `port`, or a list of \
-                      them. All hosts answer there; at what a host has of its own only those that have it do. At least \
-                      one is needed, at the top or in each host.",
-            example: "listen:\n  - 8080\n  - \"[::1]:8081\"\n  - {host: 127.0.0.1, port: 8082}",
+            summary: "Where to listen: a port, `host:port`, `unix:PATH`, a mapping, or a list of them. A mapping has `host` \
+                      and `port`, or `type: unix` with the path as `port` and, if wanted, `owner`, `group` and \
+                      `permission` (octal). A socket file that nobody listens on is replaced, and ours is removed at \
+                      the end. All hosts answer there; at what a host has of its own only those that have it do. At \
+                      least one is needed, at the top or in each host.",
+            example: "listen:
+  - 8080
+  - {host: 127.0.0.1, port: 8082}
+  - {type: unix, port: rhaid.sock, permission: 660}",
             apply: |process, value| {
                 Listen::add(&mut process.listen, Listen::read(value)?);
                 Ok(())
@@ -70,6 +88,41 @@ impl directive::Settings for Process {
             example: "max-connections: 10000",
             apply: |process, value| {
                 process.max_connections = usize::try_from(value.integer(1..=10_000_000)?).unwrap_or(usize::MAX);
+                Ok(())
+            },
+        },
+        Directive {
+            name: "max-requests",
+            levels: &[Level::Global],
+            repeat: Repeat::Once,
+            summary: "The requests that may be in flight at a time, over all workers (each takes its share, at least \
+                      one); more are answered with 503 and `Retry-After`. Default: `10000`.",
+            example: "max-requests: 2000",
+            apply: |process, value| {
+                process.max_requests = usize::try_from(value.integer(1..=10_000_000)?).unwrap_or(usize::MAX);
+                Ok(())
+            },
+        },
+        Directive {
+            name: "http1-request-timeout",
+            levels: &[Level::Global],
+            repeat: Repeat::Once,
+            summary: "How long the head of a request may take to come, and how long a connection may wait for the next \
+                      request; it is closed then, as h2o does. Whole seconds, at least one. Default: `10s`.",
+            example: "http1-request-timeout: 30s",
+            apply: |process, value| {
+                process.request_timeout = patience(value)?;
+                Ok(())
+            },
+        },
+        Directive {
+            name: "http1-request-io-timeout",
+            levels: &[Level::Global],
+            repeat: Repeat::Once,
+            summary: "How long nothing of a request's body may come; it is answered with 408 then. Default: `5s`.",
+            example: "http1-request-io-timeout: 10s",
+            apply: |process, value| {
+                process.request_io_timeout = patience(value)?;
                 Ok(())
             },
         },
@@ -101,6 +154,19 @@ impl directive::Settings for Process {
             },
         },
         Directive {
+            name: "user",
+            levels: &[Level::Global],
+            repeat: Repeat::Once,
+            summary: "The user, by name or number, that the process becomes when it was started as root and has bound its \
+                      addresses and opened its logs; migrations and requests run as that user. Default: it stays who \
+                      it is.",
+            example: "user: root",
+            apply: |process, value| {
+                process.user = Some(Account::read(value)?);
+                Ok(())
+            },
+        },
+        Directive {
             name: "pid-file",
             levels: &[Level::Global],
             repeat: Repeat::Once,
@@ -114,11 +180,19 @@ impl directive::Settings for Process {
     ];
 }
 
+fn patience(value: &Node) -> Result<Duration, Problem> {
+    const EXPECTED: &str = "a duration from `1s` to `1d`";
+    let duration = value.duration().map_err(|_| value.expected(EXPECTED))?;
+    let fits = (Duration::from_secs(1)..=Duration::from_secs(86_400)).contains(&duration);
+    if fits { Ok(duration) } else { Err(value.expected(EXPECTED)) }
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::config::listen::Address;
     use crate::directive::{Problems, Section, parse};
 
     fn process(text: &str) -> Result<Process, Problems> {
@@ -133,8 +207,9 @@ mod tests {
     #[test]
     fn every_setting_can_be_set() {
         let text = "listen: 80\nlisten: [81, 80]\nnum-threads: 3\nmax-connections: 7\nlimit-request-body: 1 kB\n\
-                    server-name: a b\npid-file: x.pid\n";
-        let address = |port| Listen { host: None, port };
+                    server-name: a b\npid-file: x.pid\nmax-requests: 9\nhttp1-request-timeout: 3\n\
+                    http1-request-io-timeout: 1m\nuser: root\n";
+        let address = |port| Listen::Tcp(Address { host: None, port });
         let expected = Process {
             listen: vec![address(80), address(81)],
             num_threads: 3,
@@ -142,13 +217,18 @@ mod tests {
             limit_request_body: 1000,
             server_name: "a b".into(),
             pid_file: Some("x.pid".into()),
+            max_requests: 9,
+            request_timeout: Duration::from_secs(3),
+            request_io_timeout: Duration::from_secs(60),
+            user: Some(Account { name: "root".into(), user: 0, group: 0 }),
         };
         assert_eq!(process(text), Ok(expected));
     }
 
     #[test]
     fn mistakes_come_all_at_once() {
-        let text = "num-threads: 0\nmax-connections: all\nlimit-request-body: 10 MBs\nserver-name: \"ä\"\npid-file:\n";
+        let text = "num-threads: 0\nmax-connections: all\nlimit-request-body: 10 MBs\nserver-name: \"ä\"\npid-file:\n\
+                    max-requests: 0\nhttp1-request-timeout: 500ms\nhttp1-request-io-timeout: 2d\nuser: nobody-of-this-name\n";
         let expected = "\
 host.yaml:1:14: `num-threads` is `0`, expected a whole number from 1 to 1024
   1 | num-threads: 0
@@ -164,7 +244,19 @@ host.yaml:4:14: `server-name` is `ä`, expected a text of visible ASCII characte
     |              ^^^
 host.yaml:5:1: `pid-file` has no value, expected the path of a file
   5 | pid-file:
-    | ^^^^^^^^";
+    | ^^^^^^^^
+host.yaml:6:15: `max-requests` is `0`, expected a whole number from 1 to 10000000
+  6 | max-requests: 0
+    |               ^
+host.yaml:7:24: `http1-request-timeout` is `500ms`, expected a duration from `1s` to `1d`
+  7 | http1-request-timeout: 500ms
+    |                        ^^^^^
+host.yaml:8:27: `http1-request-io-timeout` is `2d`, expected a duration from `1s` to `1d`
+  8 | http1-request-io-timeout: 2d
+    |                           ^^
+host.yaml:9:7: `user` is `nobody-of-this-name`, but this system has no such user
+  9 | user: nobody-of-this-name
+    |       ^^^^^^^^^^^^^^^^^^^";
         assert_eq!(process(text).unwrap_err().to_string(), expected);
     }
 }

@@ -10,7 +10,7 @@ use super::node::{Source, Value};
 use super::suggest::suggest;
 use super::variables::{self, Environment};
 use super::yaml::{self, Step, Text, Yaml};
-use super::{Kind, Node, Problem, Problems, syntax};
+use super::{Kind, Node, Problem, Problems, include, syntax};
 
 /// Keys whose values are scripts, which have `${…}` of their own.
 const VERBATIM: &[&str] = &["rhai.handler"];
@@ -64,8 +64,8 @@ fn read(path: &Path) -> Result<String, String> {
 struct Loader<'a> {
     environment: &'a Environment,
     sources: Vec<Arc<Source>>,
-    /// The files that are being read, each included by the one before it.
-    including: Vec<PathBuf>,
+    /// The files that are being read, each included by the one before it: what they are, and how they were named.
+    including: Vec<(PathBuf, PathBuf)>,
     problems: Problems,
 }
 
@@ -87,7 +87,7 @@ impl Loader<'_> {
         }
         let yaml = yaml::parse(&source.text)
             .map_err(|fault| syntax::problem(file, &source.text, &fault).ranked(source.rank))?;
-        self.including.push(identity(file));
+        self.including.push((identity(file), file.to_owned()));
         let node = self.node(&source, yaml, Vec::new(), name);
         self.including.pop();
         Ok(node)
@@ -143,7 +143,7 @@ impl Loader<'_> {
                 let text = variables::value(variable, self.environment);
                 Node::new(source, path.clone(), name, Value::Scalar { text, raw: variable.to_owned(), at: node.at() })
             }),
-            "file" => self.include(source, &node, name),
+            "file" => self.include(source, &node, &path, name),
             _ => {
                 let problem = node.problem(format!("unknown tag `!{tag}`, expected `!file` or `!env`"));
                 Err(match suggest(tag, TAGS.iter().copied()) {
@@ -158,19 +158,38 @@ impl Loader<'_> {
         })
     }
 
-    /// The value of the file that `!file` names, relative to the file in which it stands.
-    fn include(&mut self, source: &Arc<Source>, node: &Node, name: &str) -> Result<Node, Problem> {
+    /// The value of the file or files that `!file` names, relative to the file in which it stands.
+    fn include(&mut self, source: &Arc<Source>, node: &Node, path: &[Step], name: &str) -> Result<Node, Problem> {
         let written = node.text_as("the path of a file after `!file`")?;
-        let path = source.file.parent().unwrap_or(Path::new("")).join(written);
-        let text = read(&path).map_err(|reason| {
+        let folder = source.file.parent().unwrap_or(Path::new(""));
+        let Some(found) = include::matching(folder, written) else {
+            return self.include_one(node, &folder.join(written), name);
+        };
+        let found = found.map_err(|reason| node.problem(format!("`!file` names `{written}`, which {reason}")))?;
+        let mut files = Vec::new();
+        for file in found {
+            // A file of several that is no good doesn't keep the others from being checked.
+            let included = self.include_one(node, &file, name);
+            files.extend(included.map_err(|problem| self.problems.0.push(problem)));
+        }
+        let value = include::joined(node, files)?;
+        Ok(Node::new(source, path.to_vec(), name, value))
+    }
+
+    fn include_one(&mut self, node: &Node, path: &Path, name: &str) -> Result<Node, Problem> {
+        let written = node.text()?;
+        let text = read(path).map_err(|reason| {
             let problem = node.problem(format!("`!file` names `{written}`, which {reason}"));
             problem.hint(format!("it is looked for as `{}`, relative to the file that includes it", path.display()))
         })?;
-        if self.including.contains(&identity(&path)) {
+        let identity = identity(path);
+        if let Some(first) = self.including.iter().position(|it| it.0 == identity) {
             let message = format!("`!file` names `{written}`, which is being read already and would include itself");
-            return Err(node.problem(message));
+            let chain = self.including[first..].iter().map(|it| it.1.as_path()).chain([path]);
+            let chain: Vec<_> = chain.map(|it| format!("`{}`", it.display())).collect();
+            return Err(node.problem(message).hint(format!("the includes are {}", chain.join(", then "))));
         }
-        self.file(&path, text, name)
+        self.file(path, text, name)
     }
 
     /// The entries with those of their `<<` in its place: local keys win, then what stands first in a list.
@@ -381,12 +400,58 @@ hint: write `&z` before the value that is meant, above in the same file";
         let expected = "\
 sub/b.yaml:1:4: `!file` names `../host.yaml`, which is being read already and would include itself
   1 | b: !file ../host.yaml
-    |    ^^^^^^^^^^^^^^^^^^";
-        assert_eq!(
-            mistakes(&[("host.yaml", "a: !file sub/b.yaml\n"), ("sub/b.yaml", "b: !file ../host.yaml\n")])
-                .replace("sub/../", ""),
-            expected
-        );
+    |    ^^^^^^^^^^^^^^^^^^
+hint: the includes are `host.yaml`, then `sub/b.yaml`, then `sub/../host.yaml`";
+        let files = [("host.yaml", "a: !file sub/b.yaml\n"), ("sub/b.yaml", "b: !file ../host.yaml\n")];
+        assert_eq!(mistakes(&files), expected);
+    }
+
+    #[test]
+    fn a_pattern_includes_all_that_it_finds_in_order() {
+        let (folder, loaded) = loaded(&[
+            ("conf/host.yaml", "a: !file d/*.yaml\nb: !file l/[ab].yaml\nc: !file none/*.yaml\n<<: !file d/?.yaml\n"),
+            ("conf/d/b.yaml", "two: 2\none: 3\n"),
+            ("conf/d/a.yaml", "one: 1\n"),
+            ("conf/d/empty.yaml", ""),
+            ("conf/d/.hidden.yaml", "hidden: 1\n"),
+            ("conf/d/a.yaml~", "editor: 1\n"),
+            ("conf/l/a.yaml", "- 1\n"),
+            ("conf/l/b.yaml", "- 2\n- 3\n"),
+        ]);
+        let loaded = loaded.unwrap();
+        assert_eq!(loaded.problems, Problems::default());
+        let expected = "{a: {one: 1, two: 2, one: 3}, b: [1, 2, 3], c: {}, one: 1, two: 2, one: 3}";
+        assert_eq!(shown(&loaded.root), expected);
+        assert!(loaded.files.contains(&folder.path().join("conf/d/empty.yaml")));
+        assert!(!loaded.files.iter().any(|it| it.ends_with(".hidden.yaml")));
+    }
+
+    #[test]
+    fn files_of_a_pattern_are_all_mappings_or_all_lists() {
+        let files = [
+            ("host.yaml", "a: !file d/*\nb: !file e/*\nc: !file f/*\nd: !file '[a'\n"),
+            ("d/a", "x: 1\n"),
+            ("d/b", "- 1\n"),
+            ("e/a", "1\n"),
+            ("f/a", "x: [\n"),
+            ("f/b", "y: [\n"),
+        ];
+        let mistakes = mistakes(&files);
+        let lines: Vec<&str> = mistakes.lines().filter(|it| it.contains(".yaml:") || it.starts_with("f/")).collect();
+        let expected = [
+            "host.yaml:1:4: `d/a` is a mapping and `d/b` is a list, expected all files to be the one or the other",
+            "host.yaml:2:4: `e/a` is a single value, expected a mapping or a list: there may be several files",
+            "host.yaml:4:4: `!file` names `[a`, which is no pattern of files: invalid range pattern",
+            "f/a:1:4: this is not YAML: did not find expected node content, while parsing a flow node",
+            "f/b:1:4: this is not YAML: did not find expected node content, while parsing a flow node",
+        ];
+        assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn a_pattern_that_finds_its_own_file_is_a_cycle() {
+        let mistakes = mistakes(&[("host.yaml", "a: !file '*.yaml'\n")]);
+        assert!(mistakes.contains("would include itself"), "{mistakes}");
     }
 
     #[test]

@@ -71,7 +71,7 @@ impl fmt::Display for Problem {
         if let Some(excerpt) = &self.excerpt {
             write!(f, ":{}:{}", excerpt.at.line, excerpt.at.column)?;
         }
-        write!(f, ": {}", self.message)?;
+        write!(f, ": {}", without_passwords(&self.message))?;
         if let Some(excerpt) = &self.excerpt {
             write!(f, "{excerpt}")?;
         }
@@ -94,7 +94,7 @@ impl fmt::Display for Excerpt {
         let shown = |it: char| if it.is_control() { ' ' } else { it };
         let column = self.at.column - 1;
         let skipped = column.saturating_sub(LINE - 20);
-        let line: String = self.line.chars().map(shown).skip(skipped).take(LINE).collect();
+        let line: String = without_passwords(&self.line).chars().map(shown).skip(skipped).take(LINE).collect();
         let (before, column) = if skipped > 0 { ("…", column - skipped + 1) } else { ("", column) };
         let after = if self.line.chars().count() > skipped + LINE { "…" } else { "" };
         let number = self.at.line.to_string();
@@ -106,6 +106,22 @@ impl fmt::Display for Excerpt {
 }
 
 impl std::error::Error for Problem {}
+
+/// The text with stars for names and passwords in URLs, one for each character: a mistake may stand
+/// beside one in its line.
+fn without_passwords(text: &str) -> String {
+    let mut hidden = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(scheme) = rest.find("://") {
+        let (before, after) = rest.split_at(scheme + 3);
+        hidden.push_str(before);
+        let end = after.find(|it: char| it.is_whitespace() || "/?#\"'`".contains(it)).unwrap_or(after.len());
+        let host = after[..end].rfind('@').unwrap_or(0);
+        hidden.extend(after[..host].chars().map(|_| '*'));
+        rest = &after[host..];
+    }
+    hidden + rest
+}
 
 /// Mistakes that were found together.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -214,6 +230,16 @@ mod tests {
     #[test]
     fn the_caret_stands_below_its_character_also_after_tabs_and_umlauts() {
         assert_eq!(problem(1, 5, "ä:\t xy").to_string(), "conf/host.yaml:1:5: no\n  1 | ä:  xy\n    |     ^^");
+    }
+
+    #[test]
+    fn a_password_in_the_line_of_a_mistake_is_not_shown() {
+        let line = "{url: 'mysql://né:s@cret@host/name', x: 1} # a@b http://host/@";
+        let shown = problem(1, 38, line).to_string();
+        let expected = "{url: 'mysql://*********@host/name', x: 1} # a@b http://host/@";
+        assert_eq!(shown.lines().nth(1).unwrap(), format!("  1 | {expected}"));
+        let message = Problem::in_file(Path::new("a"), "found `postgres://u:p@h`").to_string();
+        assert_eq!(message, "a: found `postgres://***@h`");
     }
 
     #[test]

@@ -4,7 +4,8 @@ use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-use super::{level, text};
+use super::event::text;
+use super::level;
 
 /// Gives `hear` each event of this thread while `work` runs: as the log has it, but for the time.
 pub fn overheard<T>(hear: impl Fn(String) + Send + Sync + 'static, work: impl FnOnce() -> T) -> T {

@@ -31,7 +31,7 @@ impl Listeners {
     }
 
     /// The host for an authority of a connection that was taken at `local`; `None` if all are strict.
-    pub(super) fn find(&self, authority: &str, local: Endpoint) -> Option<&Host> {
+    pub(super) fn find(&self, authority: &str, local: &Endpoint) -> Option<&Host> {
         let own = self.own.iter().find(|(listen, _)| listen.takes(local));
         let hosts = own.map_or(&self.all, |(_, hosts)| hosts);
         hosts.find(authority, local.port().unwrap_or(HTTP)).map(|it| &**it)

@@ -92,6 +92,7 @@ impl Script {
             envelope: workshop.envelope.clone(),
             auth: workshop.inherited.auth.clone(),
             body_limit: workshop.body_limit,
+            body_patience: workshop.body_patience,
             redaction: workshop.redaction.clone(),
             development: settings.development,
         })

@@ -3,15 +3,17 @@
 use std::cell::Cell;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+use std::rc::Rc;
 use std::time::Instant;
 
 /// One end of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Endpoint {
     /// An address and a port.
     Internet(SocketAddr),
-    /// A unix socket, which has neither.
-    Unix,
+    /// A unix socket, which has neither: the file, where it is ours.
+    Unix(Option<Rc<Path>>),
 }
 
 impl Endpoint {
@@ -19,7 +21,7 @@ impl Endpoint {
     pub fn ip(&self) -> Option<IpAddr> {
         match self {
             Endpoint::Internet(address) => Some(address.ip()),
-            Endpoint::Unix => None,
+            Endpoint::Unix(_) => None,
         }
     }
 
@@ -27,7 +29,7 @@ impl Endpoint {
     pub fn port(&self) -> Option<u16> {
         match self {
             Endpoint::Internet(address) => Some(address.port()),
-            Endpoint::Unix => None,
+            Endpoint::Unix(_) => None,
         }
     }
 }
@@ -44,7 +46,7 @@ impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Endpoint::Internet(address) => address.ip().fmt(f),
-            Endpoint::Unix => f.write_str("localhost"),
+            Endpoint::Unix(_) => f.write_str("localhost"),
         }
     }
 }
@@ -85,7 +87,7 @@ mod tests {
             (internet("192.0.2.7:80"), "192.0.2.7", Some(80)),
             (internet("[::ffff:192.0.2.7]:80"), "192.0.2.7", Some(80)),
             (internet("[::1]:81"), "::1", Some(81)),
-            (Endpoint::Unix, "localhost", None),
+            (Endpoint::Unix(None), "localhost", None),
         ] {
             assert_eq!((end.to_string().as_str(), end.port()), (shown, port));
             assert_eq!(end.ip().is_some(), port.is_some());

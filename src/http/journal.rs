@@ -1,7 +1,12 @@
 //! What logs are told of a request while it is answered.
 
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::rc::Rc;
 use std::time::Instant;
+
+use http::request::Parts;
 
 use super::Id;
 
@@ -19,10 +24,17 @@ pub enum Emit {
     Nowhere,
 }
 
+/// Knows what no log may show of a request.
+pub trait Mask: fmt::Debug {
+    /// The text with `***` for the keys and passwords that the request brings; `None` if there are none in it.
+    fn masked(&self, head: &Parts, text: &str) -> Option<String>;
+}
+
 /// What is noted of one request.
 #[derive(Debug, Default)]
 pub struct Journal {
     emit: Emit,
+    mask: Option<Rc<dyn Mask>>,
     errors: RefCell<String>,
     /// When the last byte of its body had come, where it has one that was read.
     pub received: Cell<Option<Instant>>,
@@ -30,8 +42,13 @@ pub struct Journal {
 
 impl Journal {
     /// Nothing is noted so far.
-    pub fn new(emit: Emit) -> Journal {
-        Journal { emit, ..Journal::default() }
+    pub fn new(emit: Emit, mask: Option<Rc<dyn Mask>>) -> Journal {
+        Journal { emit, mask, ..Journal::default() }
+    }
+
+    pub(super) fn masked<'a>(&self, head: &Parts, text: &'a str) -> Cow<'a, str> {
+        let masked = self.mask.as_ref().and_then(|mask| mask.masked(head, text));
+        masked.map_or(Cow::Borrowed(text), Cow::Owned)
     }
 
     /// What went wrong so far, each on a line of its own; empty unless an access log wants it.
@@ -60,7 +77,7 @@ mod tests {
     #[test]
     fn errors_are_kept_only_where_an_access_log_wants_them() {
         for (emit, expected) in [(Emit::Log, ""), (Emit::Nowhere, ""), (Emit::Both, "a\nb"), (Emit::Access, "a\nb")] {
-            let journal = Journal::new(emit);
+            let journal = Journal::new(emit, None);
             journal.report(Id(1), "a");
             journal.report(Id(1), "b");
             assert_eq!(journal.errors(), expected);

@@ -14,10 +14,10 @@ use hyper::body::Incoming;
 use hyper::ext::ReasonPhrase;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use tokio::net::TcpStream;
 
 use super::live::{Entry, Fate, Live};
 use super::socket::Socket;
+use super::stream::Stream;
 use crate::http::{Body, Connection, Response, Upload};
 
 /// Largest head of a request in bytes; a longer one gets 431 (RFC 6585 §5).
@@ -40,11 +40,10 @@ pub trait Serve: Clone + 'static {
 }
 
 /// Serves the requests of a connection until it ends.
-pub async fn converse<S: Serve>(stream: TcpStream, live: Rc<Live>, server: S) {
-    let (Ok(remote), Ok(local)) = (stream.peer_addr(), stream.local_addr()) else { return };
+pub async fn converse<S: Serve>(stream: Stream, live: Rc<Live>, server: S) {
+    let Ok((remote, local)) = stream.ends() else { return };
     let connection = Rc::new(Connection::new(remote, local, NEXT_ID.fetch_add(1, Ordering::Relaxed)));
-    // Latency matters more than the number of packets; where it can't be set it does no harm.
-    let _ = stream.set_nodelay(true);
+    stream.hurry();
     let guard = Guard { entry: live.enter(), live };
     let entry = guard.entry.clone();
     let peer = connection.clone();

@@ -1,15 +1,16 @@
 //! Listening sockets, and the spreading of their connections over the workers.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener as StdListener, TcpStream as StdStream};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, Type};
-use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+
+use super::stream::{Bound, Listener, Parcel, Stream};
 
 /// Connections that wait for `accept`.
 const BACKLOG: i32 = 4096;
@@ -20,7 +21,7 @@ const BREATH: Duration = Duration::from_millis(50);
 ///
 /// # Errors
 /// If the address is taken or not ours.
-pub fn bind(address: SocketAddr) -> io::Result<StdListener> {
+pub fn bind(address: SocketAddr) -> io::Result<Bound> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_reuse_address(true)?;
     if address.is_ipv6() {
@@ -29,7 +30,7 @@ pub fn bind(address: SocketAddr) -> io::Result<StdListener> {
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;
-    Ok(socket.into())
+    Ok(Bound::Tcp(socket.into()))
 }
 
 /// Where the workers' connections go: one inbox for each worker.
@@ -40,13 +41,13 @@ pub struct Outboxes {
 }
 
 struct Worker {
-    inbox: mpsc::UnboundedSender<(StdStream, Counted)>,
+    inbox: mpsc::UnboundedSender<(Parcel, Counted)>,
     connections: AtomicUsize,
 }
 
 /// The connections that others accepted for a worker.
 pub struct Inbox {
-    connections: mpsc::UnboundedReceiver<(StdStream, Counted)>,
+    connections: mpsc::UnboundedReceiver<(Parcel, Counted)>,
 }
 
 /// Inboxes for `workers` workers which together hold at most `most` connections.
@@ -99,22 +100,22 @@ impl Drop for Counted {
 /// # Errors
 /// If a socket can't be watched.
 pub async fn accept<F>(
-    listeners: Vec<StdListener>,
+    listeners: Vec<Bound>,
     own: usize,
     outboxes: Outboxes,
     mut inbox: Inbox,
-    serve: impl Fn(TcpStream) -> F + Clone + 'static,
+    serve: impl Fn(Stream) -> F + Clone + 'static,
 ) -> io::Result<()>
 where
     F: Future<Output = ()> + 'static,
 {
     let mut loops = JoinSet::new();
     for listener in listeners {
-        let listener = TcpListener::from_std(listener)?;
+        let listener = Listener::new(listener)?;
         loops.spawn_local(listen(listener, own, outboxes.clone(), serve.clone()));
     }
     while let Some((stream, counted)) = inbox.connections.recv().await {
-        match TcpStream::from_std(stream) {
+        match Stream::unpack(stream) {
             Ok(stream) => start(serve(stream), counted),
             Err(error) => tracing::error!("a connection can't be watched: {error}"),
         }
@@ -122,7 +123,7 @@ where
     Ok(())
 }
 
-async fn listen<F>(listener: TcpListener, own: usize, outboxes: Outboxes, serve: impl Fn(TcpStream) -> F)
+async fn listen<F>(listener: Listener, own: usize, outboxes: Outboxes, serve: impl Fn(Stream) -> F)
 where
     F: Future<Output = ()> + 'static,
 {
@@ -134,13 +135,13 @@ where
             continue;
         }
         match listener.accept().await {
-            Ok((stream, _)) => {
+            Ok(stream) => {
                 was_refused = false;
                 let worker = outboxes.emptiest(own);
                 let counted = outboxes.count(worker);
                 if worker == own {
                     start(serve(stream), counted);
-                } else if let Ok(stream) = stream.into_std() {
+                } else if let Ok(stream) = stream.pack() {
                     // A worker that has ended takes none any more; the connection is closed then.
                     let _ = outboxes.workers[worker].inbox.send((stream, counted));
                 }

@@ -1,4 +1,4 @@
-//! The byte stream between hyper and a TCP connection, which notes when bytes move.
+//! The byte stream between hyper and a connection, which notes when bytes move.
 
 #![allow(unsafe_code)]
 
@@ -9,15 +9,15 @@ use std::task::{Context, Poll, ready};
 
 use hyper::rt::{Read, ReadBufCursor, Write};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 
 use super::live::Entry;
+use super::stream::Stream;
 
 /// Bytes that are written in one piece.
 const SMALL: usize = 1024;
 
 pub(super) struct Socket {
-    pub(super) stream: TcpStream,
+    pub(super) stream: Stream,
     pub(super) entry: Rc<Entry>,
 }
 

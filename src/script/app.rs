@@ -6,6 +6,7 @@ use std::sync::Arc;
 use http::StatusCode;
 use rhai::{Dynamic, EvalAltResult, FnPtr, Position, Stmt};
 
+use super::answering::Answering;
 use super::context::Context;
 use super::engine::Engines;
 use super::env::Env;
@@ -101,6 +102,7 @@ impl Script {
 
     /// Answers a request. To be called on a fiber with [`Settings::limits`].
     pub fn respond(&self, env: &Env) -> Ended {
+        let _answering = Answering::begin(env.request());
         let called = match &self.app {
             App::Closure(function) => self.program.call(function, Dynamic::from(env.clone())),
             App::Object(object, function) => {

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use rhai::{Array, Blob, Dynamic, FLOAT, INT, ImmutableString, NativeCallContext};
+use tracing::Level;
 
+use super::answering::log;
 use super::context::Context;
 use super::fault::{Result, raise};
 use super::json;
@@ -109,17 +111,11 @@ fn sleep(context: &NativeCallContext, seconds: FLOAT) -> Result<()> {
 
 /// `print` and `debug` go to the error log with the request's number.
 fn output(engine: &mut rhai::Engine) {
-    engine.on_print(|text| match fiber::name() {
-        Some(request) => tracing::info!(request = %crate::http::Id(request), "{}", text),
-        None => tracing::info!("{}", text),
-    });
+    engine.on_print(|text| log(Level::INFO, text));
     engine.on_debug(|text, source, position| {
         let source = source.unwrap_or("script");
         let line = position.line().unwrap_or(0);
-        match fiber::name() {
-            Some(request) => tracing::info!(request = %crate::http::Id(request), "{source}:{line}: {text}"),
-            None => tracing::info!("{source}:{line}: {text}"),
-        }
+        log(Level::INFO, &format!("{source}:{line}: {text}"));
     });
 }
 

@@ -4,14 +4,14 @@ use std::path::{Component, Path, PathBuf};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use rhai::{Dynamic, Map, NativeCallContext};
+use tracing::Level;
 
+use super::answering::log;
 use super::context::Context;
 use super::fault::{Result, raise};
 use super::options::Options;
 use super::raise::Wrong;
-use crate::fiber;
 use crate::file::content_type;
-use crate::http::Id;
 use crate::reply::{Content, Reply, Shown};
 
 const OPTIONS: &[&str] = &["content_type", "download", "root"];
@@ -74,10 +74,7 @@ fn wanted(path: &str, root: Option<&str>) -> Option<PathBuf> {
 
 /// Ends the request with 404, as Sinatra's `send_file` does; why is for the log.
 fn absent(call: &NativeCallContext, why: &str) -> Box<rhai::EvalAltResult> {
-    match fiber::name() {
-        Some(request) => tracing::info!(request = %Id(request), "a reply's file: {why}"),
-        None => tracing::info!("a reply's file: {why}"),
-    }
+    log(Level::INFO, &format!("a reply's file: {why}"));
     Wrong::Client(404, "Not found".to_owned()).raise(call)
 }
 

@@ -13,7 +13,7 @@ use http_body_util::BodyExt;
 
 use super::STACK;
 use super::service::Service;
-use crate::config::Config;
+use crate::config::{Config, Listen};
 use crate::generation::{Generation, Purpose};
 use crate::http::{Body, Connection, Upload};
 use crate::net::Serve;
@@ -33,10 +33,14 @@ impl Local {
     /// All scripts and files that are no good, each ready to be read.
     pub async fn build(config: &Config, engines: &Engines) -> Result<Local, Vec<String>> {
         let generation = Generation::build(config, engines, Purpose::Test).await?;
-        let port = config.process.listen.first().map_or(0, |it| it.port);
+        let mut ports = config.process.listen.iter().filter_map(|it| match it {
+            Listen::Tcp(address) => Some(address.port),
+            Listen::Unix(_) => None,
+        });
+        let port = ports.next().unwrap_or(0);
         let address = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         Ok(Local {
-            service: Service::new(generation, 1),
+            service: Service::new(generation, 1, config.process.max_requests),
             connection: Rc::new(Connection::new(address(0), address(port), 1)),
             authority: authority(config, port),
         })

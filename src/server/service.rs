@@ -13,9 +13,6 @@ use crate::http::{Connection, Id, Response, Upload};
 use crate::net::Serve;
 use crate::script::check_target;
 
-/// Requests that a worker answers at a time; more get 503.
-const MOST_IN_FLIGHT: usize = 10_000;
-
 /// What serves the connections of a worker. Clones are the same.
 #[derive(Clone)]
 pub(super) struct Service(Rc<State>);
@@ -23,16 +20,19 @@ pub(super) struct Service(Rc<State>);
 struct State {
     generation: RefCell<Rc<Generation>>,
     in_flight: Cell<usize>,
+    /// Requests that are answered at a time; more get 503.
+    most: usize,
     next_id: Cell<u64>,
     logged: RefCell<Buffers>,
 }
 
 impl Service {
-    /// Serves a generation; its requests are numbered from `first_id` on.
-    pub(super) fn new(generation: Generation, first_id: u64) -> Service {
+    /// Serves a generation, `most` requests at a time; they are numbered from `first_id` on.
+    pub(super) fn new(generation: Generation, first_id: u64, most: usize) -> Service {
         Service(Rc::new(State {
             generation: RefCell::new(Rc::new(generation)),
             in_flight: Cell::new(0),
+            most,
             next_id: Cell::new(first_id),
             logged: RefCell::default(),
         }))
@@ -41,6 +41,11 @@ impl Service {
     /// Hands on the lines of the access logs.
     pub(super) fn write_logs(&self) {
         self.0.logged.borrow_mut().flush_all();
+    }
+
+    /// Whether there are more requests than shall be answered.
+    fn is_busy(&self) -> bool {
+        self.0.in_flight.get() > self.0.most
     }
 
     /// A request has ended, in one way or another.
@@ -66,7 +71,7 @@ impl Serve for Service {
             Ok(authority) => (authority, None),
             Err(message) => ("", Some(message.to_owned())),
         };
-        let (site, path_info) = generation.site(authority, connection.local, head.uri.path());
+        let (site, path_info) = generation.site(authority, &connection.local, head.uri.path());
         let coding = if matches!(upload, Upload::None) { None } else { refused_coding(&head.headers) };
         let refused = state.refuse(&site, &head, mistake, coding);
         let refused = refused.or_else(|| site.filters.as_ref()?.preflight(&head));
@@ -79,7 +84,7 @@ impl Serve for Service {
             };
             if let Some(filters) = &in_flight.site.filters {
                 // Who has too much to do looks for no documents.
-                let is_busy = in_flight.service.0.in_flight.get() > MOST_IN_FLIGHT;
+                let is_busy = in_flight.service.is_busy();
                 if let Some(path) = filters.document(response.status()).filter(|_| !is_busy) {
                     response = Box::pin(generation.with_document(path, &in_flight.request, response)).await;
                 }
@@ -101,7 +106,7 @@ impl State {
         mistake: Option<String>,
         coding: Option<StatusCode>,
     ) -> Option<Response> {
-        if self.in_flight.get() > MOST_IN_FLIGHT {
+        if self.in_flight.get() > self.most {
             let mut response = site.envelope.error_response(StatusCode::SERVICE_UNAVAILABLE, None);
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
             return Some(response);

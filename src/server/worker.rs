@@ -1,7 +1,6 @@
 //! One worker: a thread with a runtime of its own, from its start to its end.
 
 use std::hash::{BuildHasher, RandomState};
-use std::net::TcpListener;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
@@ -14,14 +13,14 @@ use crate::binding;
 use crate::config::Config;
 use crate::fiber;
 use crate::generation::{Generation, Purpose};
-use crate::net::{self, Clock, Inbox, Live, Outboxes, Patience};
+use crate::net::{self, Bound, Clock, Inbox, Live, Outboxes, Patience};
 use crate::script::Engines;
 
 /// All that a worker starts with.
 pub(super) struct Task {
     pub(super) index: usize,
     pub(super) config: Arc<Config>,
-    pub(super) listeners: Vec<TcpListener>,
+    pub(super) listeners: Vec<Bound>,
     pub(super) outboxes: Outboxes,
     pub(super) inbox: Inbox,
     pub(super) built: mpsc::Sender<Result<(), Refusal>>,
@@ -54,7 +53,11 @@ impl Task {
             }
         };
         let clock = if generation.watches_first_bytes() { Clock::Watched } else { Clock::Unwatched };
-        let service = Service::new(generation, RandomState::new().hash_one(self.index));
+        let process = &self.config.process;
+        let patience = Patience { head: whole_seconds(process.request_timeout), ..Patience::default() };
+        // No worker knows of the requests of the others: each has its share.
+        let most = (process.max_requests / process.num_threads).max(1);
+        let service = Service::new(generation, RandomState::new().hash_one(self.index), most);
         if self.built.send(Ok(())).is_err() {
             return;
         }
@@ -68,7 +71,7 @@ impl Task {
             // The server was dropped.
             _ = self.stop.wait_for(|stop| *stop) => return,
         }
-        let live = Live::new(Patience::default(), clock);
+        let live = Live::new(patience, clock);
         tokio::task::spawn_local({
             let live = live.clone();
             async move { live.sweep().await }
@@ -90,6 +93,11 @@ impl Task {
         live.finish(self.grace).await;
         logged.write_logs();
     }
+}
+
+/// Connections are looked at once a second.
+fn whole_seconds(duration: Duration) -> u32 {
+    u32::try_from(duration.as_millis().div_ceil(1000)).unwrap_or(u32::MAX)
 }
 
 /// The access logs are written out at least once a second.

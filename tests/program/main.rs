@@ -3,7 +3,10 @@
 
 mod calls;
 mod command_line;
+mod limits;
 mod process;
 mod samples;
+mod secrets;
 mod served;
+mod sockets;
 mod tests;

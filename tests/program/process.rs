@@ -154,3 +154,15 @@ fn a_status_has_its_own_reason_phrase() {
         assert_eq!(reply.lines().next(), Some(format!("HTTP/1.1 {status} {phrase}").as_str()));
     }
 }
+
+#[test]
+fn with_an_error_log_of_json_on_stderr_every_line_there_is_json() {
+    let mut server = Served::configured(&format!("error-log: {{format: json}}\n{HELLO}"));
+    server.get("/slow");
+    server.signal("TERM");
+    assert!(server.process.wait().unwrap().success());
+    let lines: Vec<String> = std::iter::once(server.line.clone()).chain(server.rest()).collect();
+    let events: Vec<serde_json::Value> = lines.iter().map(|it| serde_json::from_str(it).expect(it)).collect();
+    assert!(events.iter().any(|it| it["message"] == "slow began" && it["request"].is_string()), "{lines:?}");
+    assert!(events.len() >= 3, "{lines:?}");
+}

@@ -18,6 +18,8 @@ pub struct Served {
     pub address: String,
     /// Its current folder.
     pub folder: TempDir,
+    /// What it said of itself when it began to serve.
+    pub line: String,
     lines: Receiver<String>,
 }
 
@@ -38,12 +40,20 @@ impl Served {
         Served::start(folder, "host.yaml")
     }
 
+    /// Starts `host.yaml` of the folder, and listens where it says.
+    pub fn listening(folder: TempDir) -> Served {
+        Served::run(folder, &["--conf", "host.yaml"])
+    }
+
     fn start(folder: TempDir, conf: &str) -> Served {
-        let mut process = rhaid(&folder)
-            .args(["--conf", conf, "--listen", "127.0.0.1:0", "--num-threads", "2"])
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut served = Served::run(folder, &["--conf", conf, "--listen", "127.0.0.1:0"]);
+        served.address = served.line.split("http://").nth(1).unwrap().split('/').next().unwrap().to_owned();
+        served
+    }
+
+    fn run(folder: TempDir, arguments: &[&str]) -> Served {
+        let mut process =
+            rhaid(&folder).args(arguments).args(["--num-threads", "2"]).stderr(Stdio::piped()).spawn().unwrap();
         let printed = BufReader::new(process.stderr.take().unwrap()).lines();
         let (sender, lines) = channel();
         // Read on to the end, or the server would wait for somebody who does.
@@ -52,9 +62,8 @@ impl Served {
                 let _ = sender.send(line);
             }
         });
-        let mut served = Served { process, address: String::new(), folder, lines };
-        let line = served.printed("serves http://");
-        served.address = line.split("http://").nth(1).unwrap().split('/').next().unwrap().to_owned();
+        let mut served = Served { process, address: String::new(), folder, line: String::new(), lines };
+        served.line = served.printed(" serves ");
         served
     }
 
@@ -67,6 +76,11 @@ impl Served {
                 return line;
             }
         }
+    }
+
+    /// The lines that it printed since, when it has ended.
+    pub fn rest(&self) -> Vec<String> {
+        self.lines.iter().collect()
     }
 
     /// A connection to it on which nothing can wait for ever.

@@ -18,9 +18,6 @@ use crate::http::{Refused, Request, Response, Upload};
 use crate::reply::{Content, PASS, Reply, Shown};
 use crate::script::{Ended, Env, Row, Script, Trace, named};
 
-/// How long nothing of a body may come.
-const PATIENCE: Duration = Duration::from_secs(10);
-
 /// A script that answers the requests of a path.
 pub(super) struct Running {
     pub(super) script: Script,
@@ -29,6 +26,8 @@ pub(super) struct Running {
     pub(super) auth: auth::Settings,
     /// Largest body in bytes.
     pub(super) body_limit: u64,
+    /// How long nothing of a body may come.
+    pub(super) body_patience: Duration,
     pub(super) redaction: Arc<Redaction>,
     /// Whether the client sees faults.
     pub(super) development: bool,
@@ -128,7 +127,7 @@ impl Running {
         }
         // Taken out, so that nothing is borrowed while it comes.
         let mut upload = request.upload.take();
-        let arrived = upload.arrive(self.body_limit, PATIENCE).await;
+        let arrived = upload.arrive(self.body_limit, self.body_patience).await;
         request.upload.replace(upload);
         request.journal.received.set(Some(Instant::now()));
         arrived.map_err(|refused| match refused {

@@ -58,7 +58,7 @@ pub const KEYS: &[Key] = &[
     rack("REMOTE_ADDR", "the client's address; `localhost` on a unix socket", |env| {
         Ok(text(&env.0.request.connection.remote.to_string()))
     }),
-    rack("REMOTE_PORT", "the client's port; absent on a unix socket", |env| Ok(port(env.0.request.connection.remote))),
+    rack("REMOTE_PORT", "the client's port; absent on a unix socket", |env| Ok(port(&env.0.request.connection.remote))),
     rack("REQUEST_METHOD", "the method as it came", |env| Ok(text(env.0.request.head.method.as_str()))),
     rack("SCRIPT_NAME", "the path's key in the configuration without a `/` at its end", |env| {
         Ok(text(&env.0.request.script_name))
@@ -68,7 +68,7 @@ pub const KEYS: &[Key] = &[
     }),
     rack("SERVER_NAME", "the host's key in the configuration", |env| Ok(text(&env.0.request.server_name))),
     rack("SERVER_PORT", "the port that the client connected to; absent on a unix socket", |env| {
-        Ok(port(env.0.request.connection.local))
+        Ok(port(&env.0.request.connection.local))
     }),
     rack("SERVER_PROTOCOL", "the version of HTTP", |env| Ok(protocol(&env.0.request))),
     rack("SERVER_SOFTWARE", "the value of `server-name`", |env| Ok(env.0.software.clone().into())),
@@ -109,7 +109,7 @@ pub const KEYS: &[Key] = &[
     rack("rack.url_scheme", "`http`", |_| Ok(text("http"))),
 ];
 
-fn port(end: Endpoint) -> Dynamic {
+fn port(end: &Endpoint) -> Dynamic {
     end.port().map_or(Dynamic::UNIT, |port| text(itoa::Buffer::new().format(port)))
 }
 

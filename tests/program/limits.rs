@@ -1,0 +1,79 @@
+//! How many requests at a time, and how long clients may take.
+
+use std::io::{Read, Write};
+use std::time::{Duration, Instant};
+
+use crate::served::Served;
+
+const SLOW: &str = "\
+listen: 1
+max-requests: 2
+http1-request-timeout: 1s
+http1-request-io-timeout: 1s
+hosts:
+  default:
+    paths:
+      /slow:
+        rhai.handler: |
+          |env| { print(\"slow began\"); sleep(2); text(\"slow\") }
+      /body:
+        rhai.handler: |
+          |env| text(env.body)
+";
+
+/// All that comes until the connection is closed.
+fn rest(mut stream: impl Read) -> String {
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply).unwrap();
+    reply
+}
+
+#[test]
+fn more_requests_than_may_be_in_flight_get_503() {
+    // Two workers have one each, and the next connection goes to one of them.
+    let server = Served::configured(SLOW);
+    let ask = || {
+        let mut stream = server.connect();
+        write!(stream, "GET /slow HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").unwrap();
+        stream
+    };
+    let busy = [ask(), ask()];
+    for _ in 0..2 {
+        server.printed("slow began");
+    }
+    let reply = rest(ask()).to_lowercase();
+    assert!(
+        reply.starts_with("http/1.1 503 service unavailable\r\n") && reply.contains("\r\nretry-after: 1\r\n"),
+        "{reply}"
+    );
+    for stream in busy {
+        assert!(rest(stream).starts_with("HTTP/1.1 200 OK\r\n"));
+    }
+    assert!(rest(ask()).starts_with("HTTP/1.1 200 OK\r\n"));
+}
+
+#[test]
+fn a_client_that_is_slow_is_let_go() {
+    let server = Served::configured(SLOW);
+    let began = Instant::now();
+    let mut head = server.connect();
+    write!(head, "GET /body HTTP/1.1\r\nHo").unwrap();
+    let idle = server.connect();
+    let mut body = server.connect();
+    write!(body, "POST /body HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n123").unwrap();
+    assert!(rest(body).starts_with("HTTP/1.1 408 Request Timeout\r\n"));
+    assert_eq!((rest(head), rest(idle)), (String::new(), String::new()));
+    assert!(began.elapsed() < Duration::from_secs(9), "ten seconds are the default");
+}
+
+#[test]
+fn a_body_may_take_its_time_as_long_as_it_moves() {
+    let server = Served::configured(SLOW);
+    let mut body = server.connect();
+    write!(body, "POST /body HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 4\r\n\r\n").unwrap();
+    for byte in ["1", "2", "3", "4"] {
+        std::thread::sleep(Duration::from_millis(500));
+        write!(body, "{byte}").unwrap();
+    }
+    assert!(rest(body).ends_with("\r\n\r\n1234"));
+}
