@@ -59,6 +59,19 @@ impl PartialEq for Place {
 
 impl Eq for Place {}
 
+/// Where a key may stand, for who describes the API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Places<'a> {
+    /// `Authorization: Bearer KEY`.
+    pub bearer: bool,
+    /// The header of this name.
+    pub header: Option<&'a str>,
+    /// The query's parameter of this name.
+    pub query: Option<&'a str>,
+    /// Whether no request is let through without a key.
+    pub is_required: bool,
+}
+
 /// What knows the good keys.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Source {
@@ -205,6 +218,16 @@ impl Settings {
     /// The key that a request brings where one may be asked for, good or not.
     pub fn presented(&self, head: &Parts) -> Presented {
         self.api_key.as_ref().map_or(Presented::None, |api_key| api_key.presented(head))
+    }
+
+    /// Where a key may stand, where one may be asked for.
+    pub fn places(&self) -> Option<Places<'_>> {
+        self.api_key.as_ref().map(|it| Places {
+            bearer: it.bearer,
+            header: it.header.as_ref().map(HeaderName::as_str),
+            query: it.query.as_deref(),
+            is_required: it.required,
+        })
     }
 
     /// The files that keys were read from: they are never served.

@@ -226,9 +226,13 @@ impl Shared<'_> {
         if has_keys {
             chain = chain.guarded(inherited.auth.clone(), self.databases.clone(), inherited.script.limits());
         }
+        let script_name = path.key.trim_end_matches('/');
+        if let Some(info) = &inherited.openapi.info {
+            chain = chain.described(info, script_name, &inherited.auth);
+        }
         Ok(Site {
             server_name,
-            script_name: path.key.trim_end_matches('/').into(),
+            script_name: script_name.into(),
             chain,
             envelope,
             emit: emit(inherited, &logs),

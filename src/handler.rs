@@ -21,8 +21,9 @@ use crate::fiber::Label;
 use crate::file::Hidden;
 use crate::filter::{cors, documents, expires, headers};
 use crate::http::{Request, Response};
+use crate::openapi;
 use crate::router::HostName;
-use crate::script::{Engines, Env, Library, Settings as Limits};
+use crate::script::{Engines, Env, Library, Operation, Settings as Limits};
 
 mod chain;
 mod file;
@@ -36,6 +37,11 @@ pub use chain::Chain;
 pub trait Handler {
     /// Answers a request, or passes it to the next handler of the path.
     fn handle<'a>(&'a self, visit: &'a Visit) -> Pin<Box<dyn Future<Output = Outcome> + 'a>>;
+
+    /// What its routes say of themselves, if it has some.
+    fn operations(&self) -> Vec<Operation> {
+        Vec::new()
+    }
 }
 
 /// What a handler made of a request.
@@ -94,11 +100,13 @@ pub struct Inherited {
     pub headers: headers::Settings,
     /// Which pages may read answers.
     pub cors: cors::Settings,
+    /// Whether routes are described.
+    pub openapi: openapi::Settings,
 }
 
 impl Inherited {
     /// Each feature's settings, for directives to be applied to.
-    pub fn sections(&mut self) -> [&mut dyn Section; 11] {
+    pub fn sections(&mut self) -> [&mut dyn Section; 12] {
         [
             &mut self.script,
             &mut self.auth,
@@ -111,6 +119,7 @@ impl Inherited {
             &mut self.expires,
             &mut self.headers,
             &mut self.cors,
+            &mut self.openapi,
         ]
     }
 
@@ -137,6 +146,7 @@ impl Inherited {
             entries::<expires::Settings>(),
             entries::<headers::Settings>(),
             entries::<cors::Settings>(),
+            entries::<openapi::Settings>(),
         ];
         tables.concat()
     }

@@ -36,6 +36,8 @@ pub mod script;
 
 pub mod binding;
 
+pub mod openapi;
+
 pub mod handler;
 
 pub mod config;

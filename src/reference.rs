@@ -163,6 +163,30 @@ const ROUTER: &str = "\
 - **`mount(\"/v1\", other)`** puts all of another router below a prefix, as Rack does: within it `SCRIPT_NAME` ends with the prefix and
   `PATH_INFO` is what follows. The filters of the outer router run first, and see its own `PATH_INFO`.
 
+A route may declare its parameters, and words for the description that `openapi` makes, in a map before its handler:
+
+```rhai
+app.get(\"/projects/:id(.json)\", #{
+    summary: \"A project with its tasks\",
+    params: #{
+        id: \"int\",
+        page: #{type: \"int\", min: 1, \"default\": 1},
+        sort: #{type: \"string\", values: [\"name\", \"id\"], summary: \"What the tasks are sorted by\"}
+    }
+}, |env| success(env.params.page));
+```
+
+- `params`: names with a type or a map of bounds, as the readers take them (`type`, `min`, `max`, `values`, `min_length`, `max_length`,
+  `pattern`, `min_items`, `max_items`, `empty_is_absent`, `required`, `default`, `summary`; `\"int[]\"` is a list). They are looked for where
+  `env.params` looks: in the path, the query, a form or a JSON body. Those of the path are always there; others may be absent unless
+  they are `required: true`. `body` is the same for what comes in a form or a JSON object only.
+- They are checked before the handler and after the `before` filters, so that a 401 goes before a 400. What does not fit is 400 with all
+  faults in one message; `rescue` gets each by its name in `error.params`.
+- `env.params` has the values in their types and with defaults; `env.path`, `env.query`, `env.form` and `env.json` are as they came.
+- `summary`, `description`, `tags` (a list; else the first segment of the path), `deprecated`, and `response`: what the route answers when
+  all is well, a map of fields or such a map in a list, in the envelope, or a media type (`response: \"text/html\"`).
+- An unknown key or type, or a default that does not fit, is a mistake when the script starts.
+
 `env.format` is the form in which the client wants the answer. Where the route declares suffixes: that of the path, else the one that
 `Accept` wants most, else the first. Where it does not: `json`, `html`, `txt`, `xml` or `csv` if `Accept` names it, or `()`.
 

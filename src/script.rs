@@ -46,6 +46,7 @@ pub use library::{Closures, Library};
 pub use makers::{MAKERS, Maker, forms, name_of, names};
 pub use modules::Modules;
 pub use raise::Wrong;
+pub use routes::{Many, Operation, Parameter, Success};
 pub use rows::{Row, Rows, named};
 pub use settings::Settings;
 pub use signatures::{Role, Signature};

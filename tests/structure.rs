@@ -24,6 +24,7 @@ const ORDER: &[&str] = &[
     "reply",
     "script",
     "binding",
+    "openapi",
     "handler",
     "config",
     "generation",

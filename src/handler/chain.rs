@@ -13,6 +13,7 @@ use crate::db::{self, Databases, Row, Value};
 use crate::envelope;
 use crate::fiber::{self, Limits, Stop};
 use crate::http::{Request, Response};
+use crate::openapi::{self, Pages};
 
 /// Whom a request's key stands for: what [`Request::identity`] holds.
 pub type Identity = auth::Found<Row>;
@@ -21,6 +22,7 @@ pub type Identity = auth::Found<Row>;
 pub struct Chain {
     handlers: Vec<Box<dyn Handler>>,
     guard: Option<Guard>,
+    pages: Option<Pages>,
     envelope: envelope::Settings,
 }
 
@@ -35,7 +37,7 @@ struct Guard {
 impl Chain {
     /// `envelope` is the form of the errors that the chain itself answers.
     pub fn new(handlers: Vec<Box<dyn Handler>>, envelope: envelope::Settings) -> Chain {
-        Chain { handlers, guard: None, envelope }
+        Chain { handlers, guard: None, pages: None, envelope }
     }
 
     /// The chain behind a check of API keys, which may take as much as a script.
@@ -46,8 +48,20 @@ impl Chain {
         self
     }
 
+    /// The chain with a description of its routes.
+    #[must_use]
+    pub fn described(mut self, info: &openapi::Info, script_name: &str, auth: &auth::Settings) -> Chain {
+        let operations: Vec<_> = self.handlers.iter().flat_map(|it| it.operations()).collect();
+        self.pages = Some(Pages::new(info, script_name, auth, &self.envelope, &operations));
+        self
+    }
+
     /// Answers a request: 404 where all handlers pass.
     pub async fn answer(&self, request: &Rc<Request>) -> Response {
+        // Before the key is looked at what is public, behind it the rest.
+        if let Some(response) = self.pages.as_ref().and_then(|it| it.answer(request, self.guard.is_none())) {
+            return response;
+        }
         if let Some(guard) = &self.guard {
             match guard.identify(request).await {
                 Ok(None) => {}
@@ -56,6 +70,9 @@ impl Chain {
                     let _ = request.identity.set(found);
                 }
                 Err(denied) => return guard.refuse(request, &denied, &self.envelope),
+            }
+            if let Some(response) = self.pages.as_ref().and_then(|it| it.answer(request, true)) {
+                return response;
             }
         }
         let visit = Visit { request: request.clone(), env: OnceCell::new() };

@@ -2,7 +2,13 @@
 
 use std::fmt;
 
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+
 use super::decode;
+
+/// What stands encoded in the literal segments of a template.
+const NOT_IN_TEMPLATES: &AsciiSet =
+    &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'%').add(b'<').add(b'>').add(b'?').add(b'{').add(b'}');
 
 /// A pattern that the rest of a path is matched with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,6 +104,15 @@ impl Pattern {
     /// What may be there or not at its end, each with its dot.
     pub fn suffixes(&self) -> &[String] {
         &self.suffixes
+    }
+
+    /// The pattern with its names in braces and without its suffixes, as a URI template (RFC 6570).
+    pub fn template(&self) -> String {
+        let part = |part: &Part| match part {
+            Part::Literal(literal) => format!("/{}", utf8_percent_encode(literal, NOT_IN_TEMPLATES)),
+            Part::One(name) | Part::Rest(name) => format!("/{{{name}}}"),
+        };
+        if self.parts.is_empty() { "/".to_owned() } else { self.parts.iter().map(part).collect() }
     }
 
     /// How many segments it has.
@@ -319,6 +334,19 @@ mod tests {
             assert_eq!(prefix.is_above(raw), expected, "{raw}");
         }
         assert!(Pattern::parse("/").unwrap().is_above(""));
+    }
+
+    #[test]
+    fn a_template_has_names_in_braces() {
+        for (text, expected) in [
+            ("/", "/"),
+            ("/a/:b(.json)", "/a/{b}"),
+            ("/a/", "/a/"),
+            ("/files/*rest", "/files/{rest}"),
+            ("/a b/{c}é", "/a%20b/%7Bc%7D%C3%A9"),
+        ] {
+            assert_eq!(Pattern::parse(text).unwrap().template(), expected);
+        }
     }
 
     #[test]

@@ -18,7 +18,7 @@ use super::private::private_copy;
 use super::program::{Function, Program};
 use super::raise::Refusal;
 use super::reply;
-use super::routes::{Router, Routes};
+use super::routes::{Operation, Router, Routes};
 use super::source::Sources;
 use super::text::short;
 use super::trace::Trace;
@@ -49,6 +49,8 @@ pub enum Ended {
     Stopped(Stop, Trace),
     /// The script failed.
     Failed(Trace),
+    /// The script failed, and its filters made this of the plain 500.
+    Filtered(Trace, Reply),
     /// As the last says, after these faults, which belong into the log.
     Reported(Vec<Trace>, Box<Ended>),
 }
@@ -121,6 +123,11 @@ impl Script {
         Env::new(request, self.context.software.clone(), self.max_memory)
     }
 
+    /// What the routes say of themselves, where the script is a router.
+    pub fn operations(&self) -> Vec<Operation> {
+        if let App::Router(routes) = &self.app { routes.operations() } else { Vec::new() }
+    }
+
     /// Where the script stands, for messages.
     pub fn source(&self) -> &Source {
         self.modules.source(0)
@@ -165,7 +172,7 @@ impl Script {
     /// What is to be read of an end that the script did not mean, where the error led to it.
     pub(super) fn trace_of(&self, ended: &Ended, error: Option<&EvalAltResult>) -> Trace {
         match (ended, error) {
-            (Ended::Failed(trace) | Ended::Stopped(_, trace), _) => trace.clone(),
+            (Ended::Failed(trace) | Ended::Filtered(trace, _) | Ended::Stopped(_, trace), _) => trace.clone(),
             (Ended::Refused(status, message), _) => {
                 let code = StatusCode::from_u16(*status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
                 let message = message.clone().unwrap_or_else(|| default_message(code).to_owned());

@@ -53,6 +53,8 @@ struct Inner {
     path: RefCell<Rc<Pairs>>,
     /// The forms that the route can answer in, and the one that the path's suffix names.
     formats: RefCell<Option<(Rc<Formats>, Option<usize>)>>,
+    /// What `env.params` says of names that the route declares.
+    checked: RefCell<Vec<(ImmutableString, Dynamic)>>,
     query: OnceCell<Rc<Pairs>>,
     form: OnceCell<Form>,
     cookies: OnceCell<Rc<Pairs>>,
@@ -75,6 +77,7 @@ impl Env {
             auth: RefCell::new(Dynamic::UNIT),
             path: RefCell::new(Pairs::none()),
             formats: RefCell::default(),
+            checked: RefCell::default(),
             query: OnceCell::new(),
             form: OnceCell::new(),
             cookies: OnceCell::new(),

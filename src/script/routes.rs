@@ -3,15 +3,20 @@
 use std::cell::{RefCell, RefMut};
 use std::rc::Rc;
 
-use rhai::{Array, Dynamic, Engine, FnPtr, NativeCallContext};
+use rhai::{Array, Dynamic, Engine, FnPtr, Map, NativeCallContext};
 
 use super::fault::{Result, raise};
 use crate::router::Pattern;
 
 mod course;
+mod declaration;
+mod describe;
 mod sealed;
 
+pub use describe::{Many, Operation, Parameter, Success};
 pub(super) use sealed::Routes;
+
+use declaration::Declaration;
 
 /// Methods that a router has a function for, in lower case as that function is called.
 const METHODS: [&str; 7] = ["get", "post", "put", "patch", "delete", "head", "options"];
@@ -46,7 +51,7 @@ struct Scope {
 }
 
 enum Entry {
-    Route { scope: usize, verb: Verb, pattern: String, handler: FnPtr },
+    Route { scope: usize, verb: Verb, pattern: String, declared: Option<Rc<Declaration>>, handler: FnPtr },
     Mount { scope: usize, prefix: String, router: Router },
 }
 
@@ -66,14 +71,27 @@ pub(super) fn register(engine: &mut Engine) {
     engine.register_fn("router", Router::new);
     let verbs = METHODS.map(|name| (name, Verb::One(name.to_ascii_uppercase())));
     for (name, verb) in verbs.into_iter().chain([("any", Verb::Any)]) {
+        let same = verb.clone();
         engine.register_fn(name, move |call: NativeCallContext, router: Router, pattern: &str, handler: FnPtr| {
-            router.add(&call, [verb.clone()], pattern, &handler)
+            router.add(&call, vec![verb.clone()], pattern, None, &handler)
         });
+        engine.register_fn(
+            name,
+            move |call: NativeCallContext, router: Router, pattern: &str, declared: Map, handler: FnPtr| {
+                router.add(&call, vec![same.clone()], pattern, Some(&declared), &handler)
+            },
+        );
     }
     engine.register_fn(
         "route",
         |call: NativeCallContext, router: Router, methods: Dynamic, pattern: &str, handler: FnPtr| {
-            router.add(&call, verbs_of(&call, methods)?, pattern, &handler)
+            router.add(&call, verbs_of(&call, methods)?, pattern, None, &handler)
+        },
+    );
+    engine.register_fn(
+        "route",
+        |call: NativeCallContext, router: Router, methods: Dynamic, pattern: &str, declared: Map, handler: FnPtr| {
+            router.add(&call, verbs_of(&call, methods)?, pattern, Some(&declared), &handler)
         },
     );
     engine.register_fn("before", |call: NativeCallContext, router: Router, filter: FnPtr| {
@@ -114,16 +132,21 @@ impl Router {
     fn add(
         self,
         call: &NativeCallContext,
-        verbs: impl IntoIterator<Item = Verb>,
+        verbs: Vec<Verb>,
         pattern: &str,
+        declared: Option<&Map>,
         handler: &FnPtr,
     ) -> Result<Router> {
         let mut built = self.open(call)?;
         // Only what surrounds the router in the end is not checked here.
-        Pattern::below(&built.scopes[self.scope].prefix, pattern).map_err(|message| raise(call, message))?;
+        let parsed =
+            Pattern::below(&built.scopes[self.scope].prefix, pattern).map_err(|message| raise(call, message))?;
+        let names: Vec<_> = parsed.names().collect();
+        let declared = declared.map(|it| Declaration::of(it, &names).map(Rc::new)).transpose();
+        let declared = declared.map_err(|message| raise(call, message))?;
         for verb in verbs {
             let (scope, pattern, handler) = (self.scope, pattern.to_owned(), handler.clone());
-            built.entries.push(Entry::Route { scope, verb, pattern, handler });
+            built.entries.push(Entry::Route { scope, verb, pattern, declared: declared.clone(), handler });
         }
         drop(built);
         Ok(self)

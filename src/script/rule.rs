@@ -8,6 +8,7 @@ use rhai::{Array, Dynamic, ImmutableString};
 mod kind;
 mod pattern;
 mod read;
+mod schema;
 #[cfg(test)]
 mod tests;
 

@@ -16,7 +16,7 @@ use crate::handler::chain::Identity;
 use crate::handler::{Handler, Outcome, Visit, label};
 use crate::http::{Refused, Request, Response, Upload};
 use crate::reply::{Content, PASS, Reply, Shown};
-use crate::script::{Ended, Env, Row, Script, Trace, named};
+use crate::script::{Ended, Env, Operation, Row, Script, Trace, named};
 
 /// A script that answers the requests of a path.
 pub(super) struct Running {
@@ -34,6 +34,10 @@ pub(super) struct Running {
 }
 
 impl Handler for Running {
+    fn operations(&self) -> Vec<Operation> {
+        self.script.operations()
+    }
+
     fn handle<'a>(&'a self, visit: &'a Visit) -> Pin<Box<dyn Future<Output = Outcome> + 'a>> {
         Box::pin(async move {
             match self.run(visit).await {
@@ -61,10 +65,7 @@ impl Running {
                 if reply.status == PASS {
                     return Ok(Outcome::Pass(reply.headers));
                 }
-                match &reply.body {
-                    Content::Bytes(_) => Ok(Outcome::Answer(reply.into_response(&request.head.method))),
-                    Content::File(file) => Ok(Outcome::Answer(self.file(request, env, &file.clone(), reply))),
-                }
+                Ok(Outcome::Answer(self.response(request, env, reply)))
             }
             Ok(Ended::Refused(status, message)) => Ok(Outcome::Answer(self.refusal(status, message.as_deref()))),
             Ok(Ended::Stopped(stop, trace)) => {
@@ -77,6 +78,11 @@ impl Running {
             Ok(Ended::Failed(trace)) => {
                 Ok(Outcome::Answer(self.fault(request, env, StatusCode::INTERNAL_SERVER_ERROR, &trace)))
             }
+            Ok(Ended::Filtered(trace, reply)) => {
+                let fault = self.fault(request, env, StatusCode::INTERNAL_SERVER_ERROR, &trace);
+                let answer = self.response(request, env, reply);
+                Ok(Outcome::Answer(self.filtered(fault, answer)))
+            }
             // There is one such only, which was taken apart.
             Ok(Ended::Reported(..)) => Err(StatusCode::INTERNAL_SERVER_ERROR),
             Err(panic) => {
@@ -85,6 +91,13 @@ impl Running {
                 let trace = Trace::whole(self.script.source(), format!("a native function panicked: {message}"));
                 Ok(Outcome::Answer(self.fault(request, env, StatusCode::INTERNAL_SERVER_ERROR, &trace)))
             }
+        }
+    }
+
+    fn response(&self, request: &Request, env: &Env, reply: Reply) -> Response {
+        match &reply.body {
+            Content::Bytes(_) => reply.into_response(&request.head.method),
+            Content::File(file) => self.file(request, env, &file.clone(), reply),
         }
     }
 
@@ -107,6 +120,19 @@ impl Running {
         let id = HeaderValue::from_str(&request.id.to_string()).expect("a number is visible ASCII");
         response.headers_mut().insert("x-request-id", id);
         response
+    }
+
+    /// What filters made of a fault's plain answer: developers get the fault all the same, with the filters' headers.
+    fn filtered(&self, fault: Response, mut answer: Response) -> Response {
+        let (mut head, body) = fault.into_parts();
+        if self.development {
+            *answer.status_mut() = head.status;
+            *answer.body_mut() = body;
+            answer.headers_mut().extend(head.headers);
+        } else if let Some(id) = head.headers.remove("x-request-id") {
+            answer.headers_mut().insert("x-request-id", id);
+        }
+        answer
     }
 
     fn env(&self, request: &Rc<Request>) -> Env {

@@ -20,6 +20,7 @@ pub(super) enum Source {
     Pairs(Rc<Pairs>),
     Headers(Rc<Request>),
     Params(Env),
+    Body(Env),
 }
 
 /// Decoded names and values in the order in which they came.
@@ -114,6 +115,7 @@ impl Fields {
                 Ok((!value.is_unit()).then_some(value))
             }
             Source::Params(env) => env.param(name),
+            Source::Body(env) => env.body_param(name),
         }
     }
 
@@ -124,15 +126,17 @@ impl Fields {
                 let lines = request.head.headers.get_all(name.to_ascii_lowercase());
                 Ok(lines.iter().map(|line| header::text(line).into()).collect())
             }
-            Source::Params(env) => env.all_params(name),
+            Source::Params(env) | Source::Body(env) => env.all_params(name),
         }
     }
 
     /// All values of `name` as a list; `None` where there are none. What isn't a list in a JSON body
     /// stays what it is.
     pub(super) fn list(&self, name: &str) -> Result<Option<Dynamic>, Wrong> {
-        if let Source::Params(env) = &self.0 {
-            return env.list_param(name);
+        match &self.0 {
+            Source::Params(env) => return env.list_param(name),
+            Source::Body(env) => return env.body_list(name),
+            Source::Pairs(_) | Source::Headers(_) => {}
         }
         let all = self.all(name)?;
         Ok((!all.is_empty()).then(|| all.into()))
@@ -147,6 +151,7 @@ impl Fields {
                 Ok(names.map(|name| (name.into(), header::joined(headers, name))).collect())
             }
             Source::Params(env) => env.param_entries(),
+            Source::Body(env) => env.body_entries(),
         }
     }
 

@@ -2,19 +2,46 @@
 
 use std::collections::HashSet;
 
-use rhai::{Array, Dynamic, Map};
+use rhai::{Array, Dynamic, ImmutableString, Map};
 
-use super::Env;
 use super::body::Content;
-use super::fields::Entries;
+use super::fields::{Entries, Source};
+use super::{Env, Fields};
 use crate::script::raise::Wrong;
 
 impl Env {
+    /// `env.params`, to be read natively.
+    pub fn params(&self) -> Fields {
+        Fields::new(Source::Params(self.clone()))
+    }
+
+    /// What the body has of names and values: the fields of a form, the members of a JSON object.
+    pub fn body_members(&self) -> Fields {
+        Fields::new(Source::Body(self.clone()))
+    }
+
+    /// Makes these what `env.params` says of their names, whatever the request says; `()` is absent.
+    pub fn set_checked(&self, values: Vec<(ImmutableString, Dynamic)>) {
+        *self.0.checked.borrow_mut() = values;
+    }
+
+    fn checked(&self, name: &str) -> Option<Dynamic> {
+        let checked = self.0.checked.borrow();
+        checked.iter().find(|(other, _)| other == name).map(|(_, value)| value.clone())
+    }
+
     /// The body is read only if neither path nor query has the name.
     pub(super) fn param(&self, name: &str) -> Result<Option<Dynamic>, Wrong> {
+        if let Some(value) = self.checked(name) {
+            return Ok(Some(value).filter(|it| !it.is_unit()));
+        }
         if let Some(value) = self.0.path.borrow().value(name).or_else(|| self.query().value(name)) {
             return Ok(Some(value));
         }
+        self.body_param(name)
+    }
+
+    pub(super) fn body_param(&self, name: &str) -> Result<Option<Dynamic>, Wrong> {
         match self.content() {
             Content::Form | Content::Multipart => Ok(self.form()?.fields.value(name)),
             Content::Json => Ok(member(self.json()?, name)),
@@ -33,27 +60,42 @@ impl Env {
 
     /// All values of the part that wins as a list; a JSON member as it is.
     pub(super) fn list_param(&self, name: &str) -> Result<Option<Dynamic>, Wrong> {
-        let list = |all: Array| (!all.is_empty()).then(|| all.into());
-        if let Some(found) = list(self.0.path.borrow().all(name)).or_else(|| list(self.query().all(name))) {
+        if let Some(value) = self.checked(name) {
+            return Ok(Some(value).filter(|it| !it.is_unit()));
+        }
+        if let Some(found) = listed(self.0.path.borrow().all(name)).or_else(|| listed(self.query().all(name))) {
             return Ok(Some(found));
         }
+        self.body_list(name)
+    }
+
+    pub(super) fn body_list(&self, name: &str) -> Result<Option<Dynamic>, Wrong> {
         match self.content() {
-            Content::Form | Content::Multipart => Ok(list(self.form()?.fields.all(name))),
+            Content::Form | Content::Multipart => Ok(listed(self.form()?.fields.all(name))),
             Content::Json => Ok(member(self.json()?, name)),
             Content::Other => Ok(None),
         }
     }
 
     pub(super) fn param_entries(&self) -> Result<Entries, Wrong> {
-        let body = match self.content() {
+        let checked = self.0.checked.borrow().clone();
+        let mut seen: HashSet<_> = checked.iter().map(|(name, _)| name.clone()).collect();
+        let parts = [self.0.path.borrow().entries(), self.query().entries(), self.body_entries()?];
+        let others = parts.into_iter().flatten().filter(|(name, _)| seen.insert(name.clone()));
+        Ok(checked.into_iter().filter(|(_, value)| !value.is_unit()).chain(others).collect())
+    }
+
+    pub(super) fn body_entries(&self) -> Result<Entries, Wrong> {
+        Ok(match self.content() {
             Content::Form | Content::Multipart => self.form()?.fields.entries(),
             Content::Json => members(self.json()?),
             Content::Other => Entries::new(),
-        };
-        let mut seen = HashSet::new();
-        let parts = [self.0.path.borrow().entries(), self.query().entries(), body];
-        Ok(parts.into_iter().flatten().filter(|(name, _)| seen.insert(name.clone())).collect())
+        })
     }
+}
+
+fn listed(all: Array) -> Option<Dynamic> {
+    (!all.is_empty()).then(|| all.into())
 }
 
 fn member(json: &Dynamic, name: &str) -> Option<Dynamic> {

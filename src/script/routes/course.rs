@@ -26,6 +26,8 @@ struct Course<'a> {
     outside: [Option<Dynamic>; 2],
     /// Faults that were answered all the same.
     faults: Vec<Trace>,
+    /// The fault that became a plain 500 for the filters of the reply.
+    failed: Option<Trace>,
 }
 
 impl Routes {
@@ -35,10 +37,25 @@ impl Routes {
         let path = without_dots(request.path_info());
         let method = request.head.method.as_str();
         let found = self.find(method, &path);
-        let mut course =
-            Course { routes: self, script, env, path: &path, mounted: 0, outside: [None, None], faults: Vec::new() };
-        let ended = course.run(found, method);
+        let mut course = Course {
+            routes: self,
+            script,
+            env,
+            path: &path,
+            mounted: 0,
+            outside: [None, None],
+            faults: Vec::new(),
+            failed: None,
+        };
+        let mut ended = course.run(found, method);
         course.go(0);
+        ended = match (ended, course.failed.take()) {
+            (Ended::Reply(reply), Some(trace)) => Ended::Filtered(trace, reply),
+            (ended, failed) => {
+                course.faults.extend(failed);
+                ended
+            }
+        };
         if course.faults.is_empty() { ended } else { Ended::Reported(course.faults, Box::new(ended)) }
     }
 }
@@ -64,7 +81,8 @@ impl<'a> Course<'a> {
                 match self.enter(chain, &mut entered) {
                     Some(called) => self.settle(&chain[..entered], called),
                     None => {
-                        let called = self.call(scope, &route.handler);
+                        let checked = route.declared.as_ref().map_or(Ok(()), |it| it.check(self.env));
+                        let called = checked.and_then(|()| self.call(scope, &route.handler));
                         self.settle(chain, called)
                     }
                 }
@@ -137,10 +155,10 @@ impl<'a> Course<'a> {
             Ended::Reply(reply) => Ok(reply),
             Ended::Refused(status, message) => Ok(self.script.refusal(status, message.as_deref())),
             Ended::Failed(trace) => {
-                self.faults.push(trace);
+                self.faults.extend(self.failed.replace(trace));
                 Ok(self.script.refusal(500, None))
             }
-            Ended::Stopped(..) | Ended::Reported(..) => Err(ended.into()),
+            Ended::Stopped(..) | Ended::Filtered(..) | Ended::Reported(..) => Err(ended.into()),
         }
     }
 

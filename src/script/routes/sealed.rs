@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use rhai::{FnPtr, ImmutableString};
 
+use super::declaration::Declaration;
 use super::{Entry, Router, Verb};
 use crate::router::{Captures, Pattern, Table};
 use crate::script::env::Formats;
@@ -24,6 +25,7 @@ pub(in crate::script) struct Routes {
 pub(super) struct Route {
     verb: Verb,
     pub(super) handler: Function,
+    pub(super) declared: Option<Rc<Declaration>>,
     /// Of the pattern, in its order.
     pub(super) names: Vec<ImmutableString>,
     /// Of the pattern's suffixes, if it has some.
@@ -105,6 +107,11 @@ impl Routes {
         }
     }
 
+    /// The pattern of the route at a place.
+    pub(super) fn pattern(&self, index: usize) -> &Pattern {
+        self.table.pattern(index)
+    }
+
     fn first(&self, path: &str, takes: impl Fn(&Verb) -> bool) -> Option<(usize, Captures)> {
         self.table.first(path, |index| takes(&self.routes[index].verb))
     }
@@ -142,6 +149,12 @@ impl Routes {
     }
 }
 
+impl Route {
+    pub(super) fn verb(&self) -> &Verb {
+        &self.verb
+    }
+}
+
 /// Routes and scopes, as they are found in routers and what is mounted in them.
 #[derive(Default)]
 struct Gathered {
@@ -164,11 +177,12 @@ impl Gathered {
         }
         for entry in &built.entries {
             match entry {
-                Entry::Route { scope, verb, pattern, handler } => {
+                Entry::Route { scope, verb, pattern, declared, handler } => {
                     let pattern = Pattern::below(&format!("{prefix}{}", built.scopes[*scope].prefix), pattern)?;
                     self.routes.push(Route {
                         verb: verb.clone(),
                         handler: Function::of(handler),
+                        declared: declared.clone(),
                         names: pattern.names().map(Into::into).collect(),
                         formats: Formats::of(pattern.suffixes()).map(Rc::new),
                         scope: first + scope,
