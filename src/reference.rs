@@ -219,9 +219,9 @@ of the path in which they were found, neither by `..` nor by a link.
 
 A module runs once on each worker when the server starts, and is shared by the scripts that import it; an `import` in a function, in
 a block or with a computed name would read files while a request waits, and is refused. A module's functions see its own functions,
-constants (`global::NAME`) and imports, whatever the caller's are called, and so do closures wherever they are called: hand closures to
-other files, not names of functions. `private fn` is not seen outside. Functions for a type of `this` (`fn map.greet()`) are seen in
-their own file only.
+constants (`global::NAME`) and imports, whatever the caller's are called, and so do closures wherever they are called, and functions
+that are given by their names (`util::each(list, shout)`). `private fn` is not seen outside. Functions for a type of `this`
+(`fn map.greet()`) are seen in their own file only.
 
 ";
 

@@ -1,5 +1,7 @@
 //! Rhai's errors in our words, with a way out where one is known.
 
+use std::borrow::Cow;
+
 use rhai::{EvalAltResult, ParseError, ParseErrorType, Position};
 
 use super::env::KEYS;
@@ -33,27 +35,31 @@ pub(super) fn parse(source: &Source, error: &ParseError, functions: &[String]) -
             let hint = undefined_hint(source, name, line.after, functions);
             say(format!("no variable `{name}`"), hint, name.chars().count())
         }
-        ParseErrorType::ModuleUndefined(name) => {
-            let aliases = source.text.lines().filter_map(alias);
-            let namespaces: Vec<&str> = namespaces(functions).chain(aliases).collect();
-            let hint = match suggest(name, namespaces) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => format!("a module is known after `import \"…\" as {name};` at the top of the script"),
-            };
-            say(format!("no module `{name}`"), Some(hint), name.chars().count())
-        }
+        ParseErrorType::ModuleUndefined(name) => unknown_module(source, name, functions),
         other => say(lower_first(&other.to_string()), None, 1),
     }
 }
 
+/// A namespace that there is not, at run time: what is called is not known before in closures.
+pub(super) fn unknown_module(source: &Source, name: &str, functions: &[String]) -> Explained {
+    let aliases = source.text.lines().filter_map(alias);
+    let known: Vec<&str> = namespaces(functions).chain(aliases).collect();
+    let hint = match suggest(name, known) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("a module is known after `import \"…\" as {name};` at the top of the script"),
+    };
+    say(format!("no module `{name}`"), Some(hint), name.chars().count())
+}
+
 /// Why a script failed at `position`. `names` are the functions and constants that it could have meant.
 pub(super) fn run(source: &Source, error: &EvalAltResult, position: Position, names: &[String]) -> Explained {
+    let width = Line::of(source, position).word().chars().count().max(1);
     match error {
         EvalAltResult::ErrorFunctionNotFound(signature, _) => unknown_function(source, signature, position, names),
-        EvalAltResult::ErrorRuntime(value, _) if value.is_unit() => say("thrown: `()`", None, 1),
+        EvalAltResult::ErrorRuntime(value, _) if value.is_unit() => say("thrown: `()`", None, width),
         EvalAltResult::ErrorRuntime(value, _) => match value.as_map_ref() {
-            Ok(map) if map.contains_key("message") => say(of_map(&map), None, 1),
-            _ => say(short(value), None, 1),
+            Ok(map) if map.contains_key("message") => say(of_map(&map), None, width),
+            _ => say(short(value), None, width),
         },
         EvalAltResult::ErrorVariableNotFound(name, _) => {
             let near = suggest(name, names.iter().map(String::as_str));
@@ -64,7 +70,7 @@ pub(super) fn run(source: &Source, error: &EvalAltResult, position: Position, na
             say(format!("no variable `{name}`"), hint, name.chars().count())
         }
         EvalAltResult::ErrorStackOverflow(_) => say("calls are nested deeper than `rhai.max-call-levels`", None, 1),
-        EvalAltResult::ErrorModuleNotFound(name, _) => say(format!("no module `{name}`"), None, 1),
+        EvalAltResult::ErrorModuleNotFound(name, _) => unknown_module(source, name, names),
         EvalAltResult::ErrorDataRace(what, _) => {
             let name = what.rsplit_once("function '").map_or("a function", |(_, name)| name.trim_end_matches('\''));
             let hint = "it is locked meanwhile: use the closure's own parameter, as in `app.group(\"/x\", |g| g.get(…))`, \
@@ -76,7 +82,7 @@ pub(super) fn run(source: &Source, error: &EvalAltResult, position: Position, na
         other => {
             let text = other.to_string();
             let text = text.rsplit_once(" (line ").map_or(text.as_str(), |(message, _)| message);
-            say(lower_first(text), None, 1)
+            say(lower_first(text), None, width)
         }
     }
 }
@@ -84,6 +90,12 @@ pub(super) fn run(source: &Source, error: &EvalAltResult, position: Position, na
 /// A map that was thrown: its message, and what says which sort of fault it is.
 fn of_map(map: &rhai::Map) -> String {
     let message = short(&map["message"]);
+    if map.contains_key("error") && map.contains_key("line") {
+        // One of Rhai's own errors that was caught: its text has places in it.
+        let text = message.lines().next().unwrap_or_default();
+        let text = text.rsplit_once(" (line ").map_or(text, |it| it.0);
+        return lower_first(&types(text.rsplit_once(" @ '").map_or(text, |it| it.0)));
+    }
     match map.get("kind").filter(|it| it.is_string()) {
         Some(kind) => format!("{message} (kind: {})", short(kind)),
         None => message,
@@ -96,9 +108,11 @@ fn unknown_function(source: &Source, signature: &str, position: Position, names:
     let is_operator = !name.starts_with(|it: char| it.is_alphabetic() || it == '_');
     let width = name.chars().count();
     let arguments = arguments.strip_suffix(')').unwrap_or(arguments);
-    let arguments = arguments.replace("&str | ImmutableString | String", "string").replace("i64", "int");
+    let arguments = types(arguments);
     if is_operator || names.iter().any(|it| it == name) {
-        return say(format!("`{name}` takes no ({arguments})"), None, width);
+        let has_nothing = is_operator && arguments.split(", ").any(|it| it == "()");
+        let hint = has_nothing.then(|| "`()` is nothing, such as a key that is not there".to_owned());
+        return say(format!("`{name}` takes no ({arguments})"), hint, width);
     }
     // A method of what is not there says more by its object.
     if let Some(hint) = nothing_hint(&Line::of(source, position), &arguments) {
@@ -110,11 +124,17 @@ fn unknown_function(source: &Source, signature: &str, position: Position, names:
     }
 }
 
+/// Rhai's names of types as scripts know them.
+fn types(text: &str) -> String {
+    text.replace("&str | ImmutableString | String", "string").replace("i64", "int").replace("f64", "float")
+}
+
 fn nothing_hint(line: &Line<'_>, arguments: &str) -> Option<String> {
     let receiver = line.before.strip_suffix('.').map(reserved::receiver)?;
+    let shown = without_arguments(receiver);
     (arguments.split(',').next()? == "()" && !receiver.is_empty()).then(|| match meant_key(receiver) {
-        Some(key) => format!("`{receiver}` is `()`; did you mean `env.{key}`?"),
-        None => format!("`{receiver}` is `()`"),
+        Some(key) => format!("`{shown}` is `()`; did you mean `env.{key}`?"),
+        None => format!("`{shown}` is `()`"),
     })
 }
 
@@ -131,18 +151,46 @@ fn property(source: &Source, text: &str, position: Position) -> Explained {
         other => other,
     };
     let before = line.before.trim_end_matches(['.', '?']);
-    let receiver = reserved::receiver(before);
-    let message = match receiver {
+    let asked = reserved::receiver(before);
+    let receiver = without_arguments(asked);
+    let message = match &*receiver {
         "" => format!("a value of the type `{kind}` has no property `{name}`"),
         receiver if kind == "()" => format!("`{receiver}` is `()`, which has no property `{name}`"),
         receiver => format!("`{receiver}` is of the type `{kind}`, which has no property `{name}`"),
     };
-    let hint = match (kind, meant_key(receiver)) {
+    let hint = match (kind, meant_key(asked)) {
         (_, Some(key)) => Some(format!("did you mean `env.{key}`?")),
-        ("()", None) if !receiver.is_empty() => Some(format!("`{receiver}?.{name}` is `()` where `{receiver}` is")),
+        ("()", None) if asked == receiver && !receiver.is_empty() => {
+            Some(format!("`{receiver}?.{name}` is `()` where `{receiver}` is"))
+        }
+        ("()", None) => Some("keep it in a variable and compare that with `()` first".to_owned()),
+        ("Reply", _) => suggest(name, ["status", "headers", "body"]).map(|it| format!("did you mean `{it}`?")),
         _ => None,
     };
     say(message, hint, name.chars().count().max(1))
+}
+
+/// An expression with `…` for what stands in its parentheses.
+fn without_arguments(expression: &str) -> Cow<'_, str> {
+    if !expression.contains('(') {
+        return expression.into();
+    }
+    let (mut out, mut depth) = (String::new(), 0_usize);
+    for character in expression.chars() {
+        if character == ')' {
+            depth = depth.saturating_sub(1);
+        }
+        if depth == 0 {
+            out.push(character);
+        }
+        if character == '(' {
+            if depth == 0 {
+                out.push('…');
+            }
+            depth += 1;
+        }
+    }
+    out.into()
 }
 
 /// The key of the env that was meant by `env.parms`.
@@ -158,11 +206,30 @@ struct Line<'s> {
 }
 
 impl Line<'_> {
+    /// The word that begins at the place.
+    fn word(&self) -> &str {
+        let end = self.after.find(|it: char| !it.is_alphanumeric() && it != '_');
+        &self.after[..end.unwrap_or(self.after.len())]
+    }
+
     fn of(source: &Source, position: Position) -> Line<'_> {
         let line = position.line().and_then(|it| source.text.lines().nth(it - 1)).unwrap_or_default();
         let column = position.position().unwrap_or(1).saturating_sub(1);
         let split = line.char_indices().nth(column).map_or(line.len(), |it| it.0);
         Line { before: &line[..split], after: &line[split..] }
+    }
+}
+
+/// The place of the name behind a dot, where the place is the dot's.
+pub(super) fn after_dot(source: &Source, position: Position) -> Position {
+    let after = Line::of(source, position).after;
+    let dots = after.len() - after.trim_start_matches(['?', '.']).len();
+    match (position.line(), position.position()) {
+        (Some(line), Some(column)) if dots > 0 && after.trim_start_matches('?').starts_with('.') => {
+            let moved = |it: usize| u16::try_from(it).unwrap_or(u16::MAX);
+            Position::new(moved(line), moved(column + dots))
+        }
+        _ => position,
     }
 }
 

@@ -55,6 +55,15 @@ pub(super) fn is_closure(name: &str) -> bool {
     name.starts_with("anon$")
 }
 
+/// What begins the name of a function that another file was given: `__of_2__shout` is the `shout` of
+/// the file with the number 2.
+pub(super) const PINNED: &str = "__of_";
+
+/// A function's name as its own file has it.
+pub(super) fn plain_name(name: &str) -> &str {
+    name.strip_prefix(PINNED).and_then(|it| it.split_once("__")).map_or(name, |it| it.1)
+}
+
 /// An error on its way out of a module, with the call that led there. Those that nobody catches
 /// must stay as they are; where they were raised is kept in them.
 #[cold]
@@ -69,6 +78,7 @@ pub(super) fn left(error: EvalAltResult, name: &str, source: &str, call: Positio
         }
         EvalAltResult::ErrorStackOverflow(_) => EvalAltResult::ErrorStackOverflow(call).into(),
         error if error.is_system_exception() || error.is_pseudo_error() => error.into(),
-        error => EvalAltResult::ErrorInFunctionCall(name.to_owned(), source.to_owned(), error.into(), call).into(),
+        error => EvalAltResult::ErrorInFunctionCall(plain_name(name).to_owned(), source.to_owned(), error.into(), call)
+            .into(),
     }
 }

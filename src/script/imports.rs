@@ -64,6 +64,29 @@ fn of(path: &Expr, alias: &ImmutableString) -> Result<Import, Misplaced> {
     }
 }
 
+/// The first namespace that a script uses and that is not known: Rhai itself looks for it when the
+/// closure around it runs.
+pub(super) fn unknown_namespace(ast: &AST, is_known: &dyn Fn(&str) -> bool) -> Option<(Position, String)> {
+    let mut found: Option<(Position, String)> = None;
+    ast.walk(&mut |nodes: &[ASTNode<'_>]| {
+        let namespace = match nodes.last() {
+            Some(ASTNode::Expr(Expr::FnCall(call, position))) => Some((&call.namespace, *position)),
+            Some(ASTNode::Expr(Expr::Variable(variable, _, position))) => Some((&variable.2, *position)),
+            Some(ASTNode::Stmt(Stmt::FnCall(call, position))) => Some((&call.namespace, *position)),
+            _ => None,
+        };
+        if let Some((namespace, position)) = namespace
+            && !namespace.is_empty()
+            && !is_known(namespace.root())
+            && found.as_ref().is_none_or(|it| (position.line(), position.position()) < (it.0.line(), it.0.position()))
+        {
+            found = Some((position, namespace.root().to_owned()));
+        }
+        true
+    });
+    found
+}
+
 /// Variables and constants that `export` names, each with the name under which others see it.
 pub(super) fn exports(ast: &AST) -> Vec<(ImmutableString, ImmutableString)> {
     let mut found = Vec::new();

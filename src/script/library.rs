@@ -11,12 +11,12 @@ use std::path::PathBuf;
 use std::rc::{Rc, Weak};
 
 use rhai::{
-    Dynamic, EvalContext, FuncRegistration, Identifier, ImmutableString, Module, NativeCallContext, RhaiFunc, Scope,
-    Shared,
+    Dynamic, EvalContext, FnPtr, FuncRegistration, Identifier, ImmutableString, Module, NativeCallContext, RhaiFunc,
+    Scope, Shared,
 };
 
 use super::context::Context;
-use super::fault::{Result, is_closure, left};
+use super::fault::{PINNED, Result, is_closure, left, plain_name};
 use super::modules::Identity;
 use super::private::private_copy;
 use super::program::Program;
@@ -57,13 +57,21 @@ impl Library {
 /// Which file each closure of a script and of its modules is of: Rhai knows it by name only, and
 /// looks in the file that calls it. Empty where a script imports nothing.
 #[derive(Default)]
-pub struct Closures(RefCell<HashMap<ImmutableString, Weak<Program>>>);
+pub struct Closures {
+    by_name: RefCell<HashMap<ImmutableString, Weak<Program>>>,
+    /// For functions with names, which several files may have.
+    files: RefCell<Vec<Weak<Program>>>,
+}
 
 impl Closures {
     /// Adds the closures of a file. Gives the name of one that another file has as well: Rhai names
     /// them by text and place.
     pub(super) fn add(&self, program: &Rc<Program>) -> Option<ImmutableString> {
-        let mut known = self.0.borrow_mut();
+        let is_new = |it: &Weak<Program>| it.upgrade().is_none_or(|it| !Rc::ptr_eq(&it, program));
+        if self.files.borrow().iter().all(is_new) {
+            self.files.borrow_mut().push(Rc::downgrade(program));
+        }
+        let mut known = self.by_name.borrow_mut();
         let mut twice = None;
         for (name, _) in program.functions().filter(|(name, _)| is_closure(name)) {
             let other = known.insert(name.clone(), Rc::downgrade(program));
@@ -74,9 +82,43 @@ impl Closures {
         twice
     }
 
+    /// The file of a closure, or of a function that [`pinned`] gave its name.
     pub(super) fn program_of(&self, name: &str) -> Option<Rc<Program>> {
-        self.0.borrow().get(name)?.upgrade()
+        match name.strip_prefix(PINNED).and_then(|it| it.split_once("__")) {
+            Some((number, _)) => self.files.borrow().get(number.parse::<usize>().ok()?)?.upgrade(),
+            None if is_closure(name) => self.by_name.borrow().get(name)?.upgrade(),
+            None => None,
+        }
     }
+
+    /// The number of the file that is named so, if it has a function `function`.
+    fn file_with(&self, name: &str, function: &str) -> Option<usize> {
+        let has_it = |it: &Weak<Program>| {
+            it.upgrade().is_some_and(|it| it.name() == name && it.functions().any(|it| it.0 == function))
+        };
+        self.files.borrow().iter().position(has_it)
+    }
+}
+
+/// A pointer to a function by its name as it can be handed to another file: Rhai would look for the
+/// name there. `file` is where it comes from.
+pub(super) fn pinned(pointer: FnPtr, file: &str, tag: &Dynamic) -> FnPtr {
+    if pointer.is_anonymous() {
+        return pointer;
+    }
+    let number = Context::of(tag).and_then(|it| it.closures.file_with(file, pointer.fn_name()));
+    let name = number.map(|it| format!("{PINNED}{it}__{}", pointer.fn_name()));
+    match name.and_then(|it| FnPtr::new(it).ok()) {
+        Some(mut pinned) => {
+            pinned.set_curry(pointer.curry().iter().cloned());
+            pinned
+        }
+        None => pointer,
+    }
+}
+
+fn pinned_value(value: Dynamic, file: &str, tag: &Dynamic) -> Dynamic {
+    if value.is_fnptr() { pinned(value.cast(), file, tag).into() } else { value }
 }
 
 /// Calls a closure of another file, if `name` is that of one.
@@ -86,7 +128,7 @@ pub(super) fn call_closure(
     is_method: bool,
     context: &EvalContext<'_, '_, '_, '_, '_, '_>,
 ) -> Result<Option<Dynamic>> {
-    if !is_closure(name) {
+    if !is_closure(name) && !name.starts_with(PINNED) {
         return Ok(None);
     }
     let Some(program) = Context::of(context.tag()).and_then(|it| it.closures.program_of(name)) else { return Ok(None) };
@@ -94,7 +136,7 @@ pub(super) fn call_closure(
         [this, rest @ ..] if is_method => (Some(&mut **this), rest),
         _ => (None, arguments),
     };
-    let Some(definition) = program.closure(name, arguments.len()) else { return Ok(None) };
+    let Some(definition) = program.closure(plain_name(name), arguments.len()) else { return Ok(None) };
     let arguments = arguments.iter_mut().map(|it| std::mem::take(*it));
     let result = program.enter(&definition, this, arguments, context.tag(), context.call_level());
     result.map(Some).map_err(|error| left(*error, name, &program.name(), rhai::Position::NONE))
@@ -142,9 +184,11 @@ fn native(program: Rc<Program>, name: ImmutableString, count: usize) -> RhaiFunc
             return Err(super::fault::raise(&context, message));
         };
         let nothing = Dynamic::UNIT;
-        let arguments = arguments.iter_mut().map(|it| std::mem::take(*it));
         let tag = context.tag().unwrap_or(&nothing);
+        let caller = || context.call_source().unwrap_or_default();
+        let arguments = arguments.iter_mut().map(|it| std::mem::take(*it)).map(|it| pinned_value(it, caller(), tag));
         let result = program.enter(definition, None, arguments, tag, context.call_level());
+        let result = result.map(|value| pinned_value(value, &program.name(), tag));
         result.map_err(|error| left(*error, &name, &program.name(), context.call_position()))
     };
     RhaiFunc::Pure { func: Shared::new(call), has_context: true, is_pure: true, is_volatile: true }

@@ -118,6 +118,13 @@ impl<'a> Loading<'a> {
             .map_err(|error| self.led(Trace::of_parse(source, &error, self.functions), way))?;
         let imports = imports::imports(&ast)
             .map_err(|it| self.led(Trace::at(source, it.position, it.message).with_hint(it.hint), way))?;
+        let is_known = |name: &str| {
+            let mut namespaces = self.functions.iter().filter_map(|it| it.split_once("::")).map(|it| it.0);
+            name == "global" || imports.iter().any(|it| it.alias == name) || namespaces.any(|it| it == name)
+        };
+        if let Some((position, name)) = imports::unknown_namespace(&ast, &is_known) {
+            return Err(self.led(Trace::of_namespace(source, position, &name, self.functions), way));
+        }
         let literals = Shapes::literals(&ast);
         for import in &imports {
             let failed = |message: String, hint: Option<String>| {

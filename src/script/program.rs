@@ -15,7 +15,7 @@ use rhai::{
 };
 
 use super::context::Context;
-use super::fault::{Result, is_closure, left};
+use super::fault::{Result, left, plain_name};
 use super::private::{holds_closure, private_copy};
 
 /// States of calls that a script keeps.
@@ -152,16 +152,19 @@ impl Program {
             // Its place would be read as one of this script.
             return module.arity(function).map(|(count, _)| (count, Position::NONE));
         }
-        let same_name = || self.functions.iter_fn_def().filter(|it| it.name == function.name);
+        let name = plain_name(&function.name);
+        let same_name = || self.functions.iter_fn_def().filter(|it| it.name == name);
         let definition =
             same_name().find(|it| it.params.len() == function.parameters()).or_else(|| same_name().next())?;
         Some((definition.params.len().saturating_sub(function.captured.len()), definition.body.start_position()))
     }
 
-    /// A closure of this script, which another one calls.
+    /// A closure or another function of this script, which another one calls.
     pub(super) fn closure(&self, name: &str, count: usize) -> Option<Rc<Definition>> {
         if let Some(known) = self.closures.borrow().get(name) {
-            return Some(known.clone()).filter(|it| it.parameters.len() == count);
+            if known.parameters.len() == count {
+                return Some(known.clone());
+            }
         }
         let definition = self.define(name, count)?;
         self.closures.borrow_mut().insert(definition.name.clone(), definition.clone());
@@ -291,16 +294,17 @@ impl Program {
 
     fn find(&self, function: &Function) -> Option<Found> {
         let module = self.module_of(&function.name);
-        let definition = module.as_deref().unwrap_or(self).define(&function.name, function.parameters())?;
+        let definition = module.as_deref().unwrap_or(self).define(plain_name(&function.name), function.parameters())?;
         Some(Found { module, definition })
     }
 
-    /// The module that a closure is of, unless it is of this script.
+    /// The module that a function is of, unless it is of this script.
     fn module_of(&self, name: &str) -> Option<Rc<Program>> {
-        if !is_closure(name) || self.functions.iter_fn_def().any(|it| it.name == name) {
+        if self.functions.iter_fn_def().any(|it| it.name == name) {
             return None;
         }
-        Context::of(&self.global.borrow().tag)?.closures.program_of(name)
+        let found = Context::of(&self.global.borrow().tag)?.closures.program_of(name)?;
+        (!std::ptr::eq(self, &*found)).then_some(found)
     }
 }
 

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use rhai::{Array, Dynamic, Engine, FnPtr, Map, NativeCallContext};
 
 use super::fault::{Result, raise};
+use super::library::pinned;
 use crate::router::Pattern;
 
 mod course;
@@ -73,43 +74,47 @@ pub(super) fn register(engine: &mut Engine) {
     for (name, verb) in verbs.into_iter().chain([("any", Verb::Any)]) {
         let same = verb.clone();
         engine.register_fn(name, move |call: NativeCallContext, router: Router, pattern: &str, handler: FnPtr| {
-            router.add(&call, vec![verb.clone()], pattern, None, &handler)
+            router.add(&call, vec![verb.clone()], pattern, None, &own(&call, handler))
         });
         engine.register_fn(
             name,
             move |call: NativeCallContext, router: Router, pattern: &str, declared: Map, handler: FnPtr| {
-                router.add(&call, vec![same.clone()], pattern, Some(&declared), &handler)
+                router.add(&call, vec![same.clone()], pattern, Some(&declared), &own(&call, handler))
             },
         );
     }
     engine.register_fn(
         "route",
         |call: NativeCallContext, router: Router, methods: Dynamic, pattern: &str, handler: FnPtr| {
-            router.add(&call, verbs_of(&call, methods)?, pattern, None, &handler)
+            router.add(&call, verbs_of(&call, methods)?, pattern, None, &own(&call, handler))
         },
     );
     engine.register_fn(
         "route",
         |call: NativeCallContext, router: Router, methods: Dynamic, pattern: &str, declared: Map, handler: FnPtr| {
-            router.add(&call, verbs_of(&call, methods)?, pattern, Some(&declared), &handler)
+            router.add(&call, verbs_of(&call, methods)?, pattern, Some(&declared), &own(&call, handler))
         },
     );
     engine.register_fn("before", |call: NativeCallContext, router: Router, filter: FnPtr| {
+        let filter = own(&call, filter);
         router.change(&call, |scope| {
             scope.before.push(filter);
             Ok(())
         })
     });
     engine.register_fn("after", |call: NativeCallContext, router: Router, filter: FnPtr| {
+        let filter = own(&call, filter);
         router.change(&call, |scope| {
             scope.after.push(filter);
             Ok(())
         })
     });
     engine.register_fn("not_found", |call: NativeCallContext, router: Router, handler: FnPtr| {
+        let handler = own(&call, handler);
         router.change(&call, |scope| once(&mut scope.not_found, handler, "not_found"))
     });
     engine.register_fn("rescue", |call: NativeCallContext, router: Router, handler: FnPtr| {
+        let handler = own(&call, handler);
         router.change(&call, |scope| once(&mut scope.rescue, handler, "rescue"))
     });
     engine.register_fn("group", |call: NativeCallContext, router: Router, prefix: &str, declare: FnPtr| {
@@ -121,6 +126,14 @@ pub(super) fn register(engine: &mut Engine) {
     engine.register_fn("mount", |call: NativeCallContext, router: Router, prefix: &str, inner: Router| {
         router.mount(&call, prefix, inner)
     });
+}
+
+/// The function, to be found again where the router is used: it may be declared in a module.
+fn own(call: &NativeCallContext, function: FnPtr) -> FnPtr {
+    match (call.call_source(), call.tag()) {
+        (Some(file), Some(tag)) => pinned(function, file, tag),
+        _ => function,
+    }
 }
 
 impl Router {

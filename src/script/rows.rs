@@ -74,9 +74,10 @@ impl Row {
 
     fn get(&self, call: &NativeCallContext, name: &str) -> Result<Dynamic> {
         let Some(cell) = self.0.get(name) else {
-            let near = suggest(name, self.0.names().iter().map(AsRef::as_ref));
+            let near = suggest(name, self.names());
             let hint = near.map(|it| format!("\nhint: did you mean `{it}`?")).unwrap_or_default();
-            return Err(raise(call, format!("the row has no column `{name}`{hint}")));
+            let there = columns(self.0.names());
+            return Err(raise(call, format!("the row has no column `{name}`, it has {there}{hint}")));
         };
         value(cell).map_err(|wrong| wrong.raise(call))
     }
@@ -122,6 +123,12 @@ pub(super) fn register(engine: &mut rhai::Engine) {
             if index < 0 { length.checked_sub(index.unsigned_abs() as usize) } else { usize::try_from(index).ok() };
         let found = place.and_then(|it| rows.0.row(it)).map(Row);
         found.ok_or_else(|| raise(&call, format!("there is no row {index}, there are {length}")))
+    });
+    engine.register_indexer_get(|call: NativeCallContext, rows: &mut Rows, name: &str| -> Result<Dynamic> {
+        let count = rows.0.len();
+        let there = rows.0.row(0).map(|it| format!(" with {}", columns(it.names()))).unwrap_or_default();
+        let hint = "take one, as `rows[0]`, or walk through them with `for row in rows`";
+        Err(raise(&call, format!("these are {count} rows{there}, they have no `{name}` together\nhint: {hint}")))
     });
     engine
         .register_fn("to_array", |rows: Rows| -> Array { rows.0.iter().map(|row| Dynamic::from(Row(row))).collect() });
@@ -184,6 +191,13 @@ impl IntoIterator for Rows {
         let count = self.0.len();
         Box::new((0..count).filter_map(move |index| self.0.row(index)).map(Row))
     }
+}
+
+/// The names of columns, for a message.
+fn columns(names: &[impl AsRef<str>]) -> String {
+    const MOST: usize = 20;
+    let shown = names.iter().take(MOST).map(|it| format!("`{}`", it.as_ref())).collect::<Vec<_>>().join(", ");
+    if names.len() > MOST { format!("{shown}, …") } else { shown }
 }
 
 fn count(number: usize) -> INT {

@@ -124,10 +124,17 @@ impl Trace {
         Trace { hint: found.hint, ..trace }
     }
 
+    /// A namespace that there is not.
+    pub(super) fn of_namespace(source: &Source, position: Position, name: &str, functions: &[String]) -> Trace {
+        let found = explain::unknown_module(source, name, functions);
+        Trace { hint: found.hint, ..Trace::token(source, position, found.width, found.message) }
+    }
+
     /// An error that was raised while the script ran. `names` gives what a file could have meant.
     pub(super) fn of_run(sources: &Sources, error: &EvalAltResult, names: &dyn Fn(&str) -> Vec<String>) -> Trace {
         let inner = innermost(error);
         let (path, source, position) = steps(sources, error, inner.position());
+        let position = explain::after_dot(source, position);
         let found = explain::run(source, inner, position, &names(&source.name));
         Trace { path, hint: found.hint, ..Trace::token(source, position, found.width, found.message) }
     }

@@ -138,7 +138,7 @@ failures:
 ---- app_test.rhai: test_one
 app_test.rhai:2:5: the two are not the same
   2 |     assert_eq(get(\"/\").json, [1, 3]);
-    |     ^
+    |     ^^^^^^^^^
   left:  [1,2]
   right: [1,3]
   first at `[1]`: left is 2, right is 3
@@ -146,13 +146,13 @@ app_test.rhai:2:5: the two are not the same
 ---- app_test.rhai: test_three
 app_test.rhai:6:15: the assertion does not hold: on purpose
   6 | fn helper() { assert(false, \"on purpose\"); }
-    |               ^
+    |               ^^^^^^
   in `helper`, called at app_test.rhai:8:5
 
 ---- app_test.rhai: test_four
 app_test.rhai:10:18: the status is 404, expected 200
   10 | fn test_four() { assert_status(get(\"/none\"), 200); }
-     |                  ^
+     |                  ^^^^^^^^^^^^^
   GET /none was answered with 404: {\"status\":\"Fail\",\"error_message\":\"Not found\"}
 
 test result: FAILED. 1 passed, 3 failed";

@@ -44,6 +44,7 @@ impl Program {
             return Vec::new();
         }
         let mut names: Vec<_> = self.functions().map(|it| it.0.to_string()).filter(|it| !is_closure(it)).collect();
+        names.extend(self.constants().iter().map(|it| format!("global::{}", it.0)));
         for (alias, module) in self.imported.borrow().iter() {
             names.extend(module.public_functions().map(|it| format!("{alias}::{}", it.0)));
             names.extend(module.constants().iter().map(|it| format!("{alias}::{}", it.0)));
