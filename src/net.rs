@@ -2,6 +2,7 @@
 //! What a request is for is not known here.
 
 mod connection;
+mod farewell;
 mod listener;
 mod live;
 mod socket;
