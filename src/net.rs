@@ -2,6 +2,7 @@
 //! What a request is for is not known here.
 
 mod connection;
+mod farewell;
 mod file;
 mod listener;
 mod live;

@@ -101,7 +101,7 @@ parts only, as a whole it is 413. After the request it can't be read any more.
 - `env[\"rack.input\"]` has `read()` for all that is left, `read(n)` for at most `n` bytes of it, never a part of a character (`()`
   at the end), `gets()` for the next line, `each(|line| …)`, `blob()` and `blob(n)` for bytes, and `rewind()`.
 - `env.json` is the value of a body whose content type is `application/json` or ends in `+json`, with any root. Only the members of
-  an object are `params`.
+  an object are `params`. (`curl --json` sends such a body; `curl -d` alone says that it is a form.)
 - `env.form` has the fields of a form, in either of HTML's two encodings, and `env.files` the files of one in `multipart/form-data`:
   `env.files.photo`, and `env.files.all(\"photo\")` where a field has several. A file has `name` (of the field), `filename`
   (without a path), `content_type` (or `()`; all three are what the client says) and `size` in bytes, and is read like

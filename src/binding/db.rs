@@ -195,13 +195,10 @@ fn value(call: &NativeCallContext, parameter: &Dynamic) -> Result<Value<'static>
         });
         return Ok(Value::List(values.collect::<Result<_>>()?));
     }
-    Err(raise(
-        call,
-        format!(
-            "a value of the type `{}` can't be a parameter\nhint: `json::text(value)` is its text",
-            parameter.type_name()
-        ),
-    ))
+    // The name of a type without the path that it has in Rust.
+    let name = parameter.type_name().rsplit("::").next().unwrap_or_default();
+    let hint = if name == "File" { "`file.blob()` is its content" } else { "`json::text(value)` is its text" };
+    Err(raise(call, format!("a value of the type `{name}` can't be a parameter\nhint: {hint}")))
 }
 
 /// A database's error as a map that a script can catch.

@@ -6,15 +6,17 @@ use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
-use http_body::Body as _;
+use bytes::Bytes;
+use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::ext::ReasonPhrase;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 
+use super::farewell::Farewell;
 use super::live::{Entry, Fate, Live};
 use super::socket::Socket;
 use super::stream::Stream;
@@ -49,8 +51,11 @@ pub async fn converse<S: Serve>(stream: Stream, live: Rc<Live>, server: S) {
     let peer = connection.clone();
     let service = service_fn(move |request: http::Request<Incoming>| {
         let (head, body) = request.into_parts();
-        let upload =
-            if body.is_end_stream() { Upload::None } else { Upload::Coming(Box::pin(body.map_err(io::Error::other))) };
+        let upload = if body.is_end_stream() {
+            Upload::None
+        } else {
+            Upload::Coming(Box::pin(Coming { body, has_ended: false, entry: entry.clone() }))
+        };
         entry.begin();
         peer.began.set(entry.first_byte());
         let answering = Answering(entry.clone());
@@ -64,7 +69,7 @@ pub async fn converse<S: Serve>(stream: Stream, live: Rc<Live>, server: S) {
             Ok::<http::Response<Body>, Infallible>(response.map(|body| keep(body, answering)))
         }
     });
-    let socket = Socket { stream, entry: guard.entry.clone() };
+    let socket = Socket { stream, entry: guard.entry.clone(), farewell: Farewell::default() };
     // Without `pipeline_flush`: with it hyper drops its own 400 to what it can't parse.
     let conversation =
         http1::Builder::new().max_buf_size(HEAD_BYTES).max_headers(HEADERS).serve_connection(socket, service);
@@ -104,6 +109,40 @@ impl<C: Graceful + Unpin> Future for Conversation<'_, C> {
             Fate::Abort => return Poll::Ready(Ok(())),
         }
         Pin::new(&mut self.conversation).poll(context)
+    }
+}
+
+/// The body of a request; its connection knows if it is dropped before its end.
+struct Coming {
+    body: Incoming,
+    has_ended: bool,
+    entry: Rc<Entry>,
+}
+
+impl http_body::Body for Coming {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        self.has_ended = frame.is_none();
+        Poll::Ready(frame.map(|frame| frame.map_err(io::Error::other)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for Coming {
+    fn drop(&mut self) {
+        if !self.has_ended && !self.body.is_end_stream() {
+            self.entry.leave_unread();
+        }
     }
 }
 

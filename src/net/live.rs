@@ -58,6 +58,8 @@ pub(super) struct Entry {
     fate: Cell<Fate>,
     /// Whether the client has to take bytes before more can be written.
     is_blocked: Cell<bool>,
+    /// Whether a body was left that the client may still be sending.
+    has_unread: Cell<bool>,
     waker: RefCell<Waker>,
 }
 
@@ -156,6 +158,7 @@ impl Live {
             state: Cell::new(State::Idle),
             fate: Cell::new(self.fate.get()),
             is_blocked: Cell::new(false),
+            has_unread: Cell::new(false),
             waker: RefCell::new(Waker::noop().clone()),
         });
         self.entries.borrow_mut().insert(id, entry.clone());
@@ -202,8 +205,18 @@ impl Entry {
     }
 
     pub(super) fn begin(&self) {
+        self.has_unread.set(false);
         self.head_since.set(None);
         self.state.set(State::Busy);
+    }
+
+    /// A body is not read to its end.
+    pub(super) fn leave_unread(&self) {
+        self.has_unread.set(true);
+    }
+
+    pub(super) fn has_unread(&self) -> bool {
+        self.has_unread.get()
     }
 
     pub(super) fn answered(&self) {

@@ -10,6 +10,7 @@ use std::task::{Context, Poll, ready};
 use hyper::rt::{Read, ReadBufCursor, Write};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use super::farewell::Farewell;
 use super::live::Entry;
 use super::stream::Stream;
 
@@ -19,6 +20,7 @@ const SMALL: usize = 1024;
 pub(super) struct Socket {
     pub(super) stream: Stream,
     pub(super) entry: Rc<Entry>,
+    pub(super) farewell: Farewell,
 }
 
 impl Socket {
@@ -90,6 +92,13 @@ impl Write for Socket {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
+        let socket = &mut *self;
+        if !socket.farewell.has_begun() {
+            ready!(Pin::new(&mut socket.stream).poll_shutdown(context))?;
+        }
+        if socket.entry.has_unread() {
+            ready!(socket.farewell.poll(&mut socket.stream, context));
+        }
+        Poll::Ready(Ok(()))
     }
 }

@@ -166,3 +166,23 @@ fn with_an_error_log_of_json_on_stderr_every_line_there_is_json() {
     assert!(events.iter().any(|it| it["message"] == "slow began" && it["request"].is_string()), "{lines:?}");
     assert!(events.len() >= 3, "{lines:?}");
 }
+
+#[test]
+fn a_client_that_sends_all_of_a_refused_body_reads_why() {
+    let script = "rhai.handler: |\n          |env| text(\"taken\")\n";
+    let key = "2c70e12b7a0646f92279f427c7b38e7334d8e5389cff167a1dc30e73f826b683";
+    let text = format!(
+        "listen: 1\nlimit-request-body: 1 MB\nhosts:\n  default:\n    paths:\n      /script:\n        {script}      \
+         /secret:\n        auth.api-key: {{bearer: ON, keys: [{key}]}}\n        {script}"
+    );
+    let server = Served::configured(&text);
+    for (target, status) in [("/script", "413"), ("/secret", "401"), ("/none", "404")] {
+        let mut stream = server.connect();
+        let body = vec![b'x'; 20_000_000];
+        write!(stream, "POST {target} HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n", body.len()).unwrap();
+        stream.write_all(&body).expect("the server takes what the client sends");
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).unwrap();
+        assert!(reply.starts_with(&format!("HTTP/1.1 {status} ")), "{target}: {reply}");
+    }
+}

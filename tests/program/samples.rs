@@ -131,3 +131,29 @@ fn the_guestbook_example_keeps_what_is_written() {
     assert_eq!(book.ask("DELETE", "/entries/1", ""), (204, String::new()));
     assert_eq!(book.ask("DELETE", "/entries/1", ""), (404, fails("No such entry")));
 }
+
+#[test]
+fn the_photos_example_keeps_files_and_gives_them_back() {
+    let photos = Served::copied(&root().join("examples/photos"), &["."], "host.yaml");
+    let png: &[u8] = b"\x89PNG\r\n\x1a\n\0\xff\r\n--x\r\n";
+    let upload = |title: &str, file: &[u8]| {
+        let mut body = format!("--xx\r\nContent-Disposition: form-data; name=title\r\n\r\n{title}\r\n").into_bytes();
+        body.extend(b"--xx\r\nContent-Disposition: form-data; name=photo; filename=\"C:\\a.png\"\r\n\r\n");
+        body.extend(file);
+        body.extend(b"\r\n--xx--\r\n");
+        let (status, body) = photos.send("POST", "/photos", "multipart/form-data; boundary=xx", &body);
+        (status, String::from_utf8(body).unwrap())
+    };
+    assert_eq!(upload("Tom", png), (201, "{\"id\":1}".to_owned()));
+    assert_eq!(photos.send("GET", "/photos/1.png", "", b""), (200, png.to_vec()));
+    let list = "{\"status\":\"Success\",\"data\":[{\"id\":1,\"title\":\"Tom\",\"filename\":\"a.png\",\"size\":17}]}";
+    assert_eq!(photos.get("/photos"), (200, list.to_owned()));
+    // More than is kept in memory.
+    let large = [png, vec![b'x'; 2 << 20].as_slice()].concat();
+    assert_eq!(upload("Tim", &large), (201, "{\"id\":2}".to_owned()));
+    assert!(photos.send("GET", "/photos/2.png", "", b"") == (200, large));
+    assert_eq!(upload("Tom", b"<script>"), (415, fails("`photo` is no PNG")));
+    assert_eq!(upload("", png), (400, fails("`title` is ``, expected a text of 1 to 80 characters")));
+    assert_eq!(photos.ask("POST", "/photos", "title=Tom"), (400, fails("`photo` is missing, expected a file")));
+    assert_eq!(photos.get("/photos/3.png"), (404, fails("No such photo")));
+}

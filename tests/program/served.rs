@@ -90,20 +90,29 @@ impl Served {
         stream
     }
 
-    /// Status and body of the reply.
+    /// Status and body of the reply to a form.
     pub fn ask(&self, method: &str, target: &str, form: &str) -> (u16, String) {
+        let (status, body) = self.send(method, target, "application/x-www-form-urlencoded", form.as_bytes());
+        (status, String::from_utf8(body).unwrap())
+    }
+
+    /// Status and body of the reply to any body.
+    pub fn send(&self, method: &str, target: &str, content_type: &str, body: &[u8]) -> (u16, Vec<u8>) {
         let mut stream = self.connect();
-        let length = form.len();
+        let length = body.len();
         write!(
             stream,
             "{method} {target} HTTP/1.1\r\nHost: localhost:8080\r\nConnection: close\r\nContent-Length: {length}\r\n\
-             Content-Type: application/x-www-form-urlencoded\r\n\r\n{form}"
+             Content-Type: {content_type}\r\n\r\n"
         )
         .unwrap();
-        let mut reply = String::new();
-        stream.read_to_string(&mut reply).unwrap();
-        let (head, body) = reply.split_once("\r\n\r\n").expect("a head and a body");
-        (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+        stream.write_all(body).unwrap();
+        let mut reply = Vec::new();
+        stream.read_to_end(&mut reply).unwrap();
+        let end = reply.windows(4).position(|it| it == b"\r\n\r\n").expect("a head and a body");
+        let body = reply.split_off(end + 4);
+        let head = String::from_utf8(reply).unwrap();
+        (head.split(' ').nth(1).unwrap().parse().unwrap(), body)
     }
 
     /// Status and body of the reply to GET.

@@ -100,3 +100,18 @@ fn a_boundary_is_named_by_the_content_type() {
         assert_eq!(named(text), Err(message.into()), "{text}");
     }
 }
+
+/// Whatever stands in a form, it is read or refused, and through each window alike.
+#[test]
+fn a_form_with_any_byte_changed_is_read_or_refused() {
+    let text = body(&format!(
+        "p\n--xx \n{A}1\n\n--xx\nContent-Disposition: form-data; name=\"f\"; filename=\"a\\b\"\n\n--x\n--xx--\n"
+    ));
+    assert_eq!(parts(&text).unwrap(), ["a=1\r\n", "f/b=--x"]);
+    for (place, _) in text.char_indices() {
+        for new in ["", "\r", "\n", "-", "x", "\"", "\\", ";", "=", ":", "\0", "é", "\r\n", "\r\n--xx"] {
+            let _ = parts(&format!("{}{new}{}", &text[..place], &text[place + 1..]));
+        }
+        let _ = parts(&text[..place]);
+    }
+}
