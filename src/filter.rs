@@ -1,10 +1,11 @@
 //! What is done to every answer of a path before it is sent, whoever made it: error documents,
 //! `expires`, `header.*`, `cors`, in this order. Which handlers there are is not known here.
 
+use http::HeaderValue;
 use http::request::Parts;
-use http::{HeaderValue, StatusCode};
+use http::uri::PathAndQuery;
 
-use crate::http::Response;
+use crate::http::{Meant, Response};
 
 pub mod cors;
 pub mod documents;
@@ -43,10 +44,12 @@ impl Filters {
         self.cors.cors.as_ref()?.preflight(head)
     }
 
-    /// Path and query of the document that is to be the body of an error with this status.
-    pub fn document(&self, status: StatusCode) -> Option<&http::uri::PathAndQuery> {
+    /// Path and query of the document that is to be the body of this answer, if it is an error.
+    pub fn document(&self, response: &Response) -> Option<&PathAndQuery> {
+        let status = response.status();
         // Most answers are no errors.
-        if status.as_u16() < 400 { None } else { self.documents.find(status) }
+        let may_have_one = status.as_u16() >= 400 && response.extensions().get::<Meant>().is_none();
+        if may_have_one { self.documents.find(status) } else { None }
     }
 
     /// Changes the headers of the answer to the request with this head.

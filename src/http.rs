@@ -24,6 +24,10 @@ pub use upload::{Arrived, Refused, Upload};
 /// What a handler answers.
 pub type Response = http::Response<Body>;
 
+/// Marks a response, among its extensions, whose body is meant as it is, whatever its status.
+#[derive(Clone, Copy, Debug)]
+pub struct Meant;
+
 /// A stream of bytes with the length that it declares, if it does.
 pub type Stream = Pin<Box<dyn http_body::Body<Data = Bytes, Error = io::Error>>>;
 

@@ -28,8 +28,9 @@ impl directive::Settings for Settings {
         summary: "The document that answers with one of these statuses (400 to 599, one or a list) have for their body, \
                   whoever made them, a script too: `url` is a path of the same host, a file or a script, that is asked \
                   with GET and without the request's headers. The status stays, and so do the other headers; what is \
-                  answered with anything but 200 is no document, and the error stays as it was. What stands further in \
-                  wins; `OFF` takes off what outer levels say, for an API below a site.",
+                  answered with anything but 200 is no document, and the error stays as it was. A \
+                  fault that `rhai.development` shows is left alone. What stands further in wins; `OFF` takes off what \
+                  outer levels say, for an API below a site.",
         example: "error-doc:\n  - {status: 404, url: /404.html}\n  - {status: [500, 502, 503], url: /50x.html}",
         apply: |settings, node| {
             if node.is_off() {

@@ -85,7 +85,7 @@ impl Serve for Service {
             if let Some(filters) = &in_flight.site.filters {
                 // Who has too much to do looks for no documents.
                 let is_busy = in_flight.service.is_busy();
-                if let Some(path) = filters.document(response.status()).filter(|_| !is_busy) {
+                if let Some(path) = filters.document(&response).filter(|_| !is_busy) {
                     response = Box::pin(generation.with_document(path, &in_flight.request, response)).await;
                 }
                 filters.apply(&in_flight.request.head, &mut response);

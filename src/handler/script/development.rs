@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::page;
 use crate::auth::{self, Redaction, is_secret};
 use crate::envelope;
-use crate::http::{Body, Request, Response};
+use crate::http::{Body, Meant, Request, Response};
 use crate::script::{Env, Group, Trace};
 
 /// What stands in place of a secret.
@@ -71,6 +71,8 @@ impl Fault<'_> {
         };
         let mut response = Response::new(Body::from(body));
         *response.status_mut() = self.status;
+        // Who develops wants the fault, not the document for it.
+        response.extensions_mut().insert(Meant);
         let own = response.headers_mut();
         own.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
         own.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
