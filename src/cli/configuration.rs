@@ -10,7 +10,7 @@ use crate::server::Refusal;
 
 /// Where a configuration is looked for that the command line does not name: in a folder like
 /// rhaid's own, and in one that holds nothing else.
-const USUAL: [&str; 2] = ["conf/host.yaml", "host.yaml"];
+pub(super) const USUAL: [&str; 2] = ["conf/host.yaml", "host.yaml"];
 
 /// Reads the configuration that was named, or the one that is found.
 ///

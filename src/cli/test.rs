@@ -27,7 +27,8 @@ use crate::server::{Refusal, on_a_thread};
                         assert_eq(get(\"/notes\").json.data[0].text, \"milk\");\n  }"
 )]
 pub(super) struct Test {
-    /// Files of tests, or folders that are searched for them; without any the current folder
+    /// Files of tests, or folders that are searched for them, but for those below that have a
+    /// configuration of their own; without any the current folder
     #[arg(value_name = "FILE OR FOLDER")]
     places: Vec<PathBuf>,
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::served::Served;
+use crate::served::{Served, copy, rhaid};
 
 const KEYS: [&str; 10] = [
     "61c2339c1bc92bc48120b55513cd568b",
@@ -108,6 +108,18 @@ fn the_front_page_needs_no_key_and_no_source_is_served() {
         let (status, body) = sample.get(&format!("{target}?key={}", KEYS[0]));
         assert_eq!((status, body), (404, fails("Not found")), "{target}");
     }
+}
+
+#[test]
+fn the_tests_of_the_sample_pass() {
+    let folder = tempfile::tempdir().unwrap();
+    for part in ["conf", "handlers", "examples"] {
+        copy(&root().join(part), &folder.path().join(part));
+    }
+    let output = rhaid(&folder).arg("test").output().unwrap();
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{stdout}");
+    assert!(stdout.contains("test result: ok. 7 passed, 0 failed in "), "{stdout}");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::cli::configuration::USUAL;
 use crate::server::Refusal;
 
 const ENDING: &str = "_test.rhai";
@@ -36,6 +37,13 @@ fn refused(place: &Path, error: &io::Error) -> Refusal {
     Refusal::System(format!("cannot look for tests in `{}`: {error}", place.display()))
 }
 
+/// Whether a folder has a configuration of its own: its tests are of another app.
+fn is_project(folder: &Path) -> bool {
+    // A project's folder `conf` is a part of it.
+    let [inner, own] = USUAL.map(|it| folder.join(it).exists());
+    inner || (own && !folder.ends_with("conf"))
+}
+
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     let listed = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let mut entries = fs::read_dir(listed)?.collect::<io::Result<Vec<_>>>()?;
@@ -45,7 +53,7 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
         let path = folder.join(&name);
         // Links are not followed: they may lead in a circle, or to where others keep their tests.
         if entry.file_type()?.is_dir() {
-            if !name.starts_with('.') && !SKIPPED.contains(&name.as_str()) {
+            if !name.starts_with('.') && !SKIPPED.contains(&name.as_str()) && !is_project(&path) {
                 collect(&path, files)?;
             }
         } else if name.ends_with(ENDING) && !name.starts_with('.') && !files.contains(&path) {
@@ -60,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tests_are_found_below_but_not_where_things_are_built_or_hidden() {
+    fn tests_are_found_below_but_not_where_things_are_built_or_hidden_nor_those_of_another_project() {
         let folder = tempfile::tempdir().unwrap();
         for name in [
             "b_test.rhai",
@@ -70,6 +78,12 @@ mod tests {
             "var/x_test.rhai",
             ".x/x_test.rhai",
             "a/.x_test.rhai",
+            "c/host.yaml",
+            "c/x_test.rhai",
+            "d/conf/host.yaml",
+            "d/x_test.rhai",
+            "conf/host.yaml",
+            "conf/d_test.rhai",
         ] {
             let path = folder.path().join(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -80,7 +94,8 @@ mod tests {
             let files = files(&places).map_err(|_| ()).unwrap();
             files.iter().map(|it| it.strip_prefix(folder.path()).unwrap().display().to_string()).collect::<Vec<_>>()
         };
-        assert_eq!(below(&[""]), ["a/b/c_test.rhai", "b_test.rhai"]);
+        assert_eq!(below(&[""]), ["a/b/c_test.rhai", "b_test.rhai", "conf/d_test.rhai"]);
+        assert_eq!(below(&["c"]), ["c/x_test.rhai"]);
         assert_eq!(below(&["a/app.rhai", "a", "a/b"]), ["a/app.rhai", "a/b/c_test.rhai"]);
         assert!(files(&[folder.path().join("none")]).is_err());
     }
