@@ -20,7 +20,7 @@ use crate::file::Hidden;
 use crate::filter::{cors, documents, expires, headers};
 use crate::http::{Request, Response};
 use crate::router::HostName;
-use crate::script::{Engines, Env, Library, Settings as Limits};
+use crate::script::{Engines, Env, Library, Settings as Limits, Values};
 
 mod chain;
 mod file;
@@ -67,6 +67,8 @@ impl Drop for Visit {
 pub struct Inherited {
     /// Limits of scripts.
     pub script: Limits,
+    /// Values for scripts.
+    pub values: Values,
     /// API keys.
     pub auth: auth::Settings,
     /// The JSON that replies wear.
@@ -91,9 +93,10 @@ pub struct Inherited {
 
 impl Inherited {
     /// Each feature's settings, for directives to be applied to.
-    pub fn sections(&mut self) -> [&mut dyn Section; 11] {
+    pub fn sections(&mut self) -> [&mut dyn Section; 12] {
         [
             &mut self.script,
+            &mut self.values,
             &mut self.auth,
             &mut self.envelope,
             &mut self.access_log,
@@ -120,6 +123,7 @@ impl Inherited {
     pub fn entries() -> Vec<Entry> {
         let tables = [
             entries::<Limits>(),
+            entries::<Values>(),
             entries::<auth::Settings>(),
             entries::<envelope::Settings>(),
             entries::<access_log::Settings>(),

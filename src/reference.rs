@@ -234,6 +234,17 @@ whether there was one.
 
 ";
 
+const FROZEN: &str = "\
+## Frozen values
+
+Each call gets a copy of what a handler's closure captured, so a big table would be copied for each request. `freeze(value)` makes one
+that all calls share and none can change: `let names = freeze(#{a: 1, …})`. It is read as the list or the map that it was, to any
+depth: `frozen.name`, `frozen[\"name\"]`, `frozen[0]`, `for item in frozen` (a map gives its keys), `in`, `==`, and `len() is_empty()
+contains(value) keys() values() get(name) filter(closure) map(closure) find(closure)`; `to_map()` and `to_array()` give a copy that can be
+changed. It goes to JSON as the value would. What `config::get` gives is frozen.
+
+";
+
 const TESTS: &str = "\
 ## Tests
 
@@ -280,6 +291,7 @@ pub fn text() -> String {
         out.push('\n');
     }
     out.push_str(ROWS);
+    out.push_str(FROZEN);
     out.push_str(TESTS);
     for function in TESTING {
         line(&mut out, function.signature, function.summary, function.example);
