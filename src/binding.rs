@@ -1,20 +1,39 @@
 //! The native namespaces that scripts call: one file each, one line each in [`BINDINGS`].
 
 mod auth;
+mod bytes;
 mod config;
+mod crypto;
 mod db;
 mod json;
+mod kind;
+mod limit;
 mod log;
+mod regex;
 mod store;
 pub mod testing;
+mod text;
+mod time;
+mod url;
 
 use crate::script::name_of;
 
-pub use store::forget_all as forget_store;
+pub use store::{Settings as StoreSettings, forget_all as forget_store};
 
 /// All namespaces.
-pub const BINDINGS: &[Binding] =
-    &[auth::BINDING, config::BINDING, db::BINDING, json::BINDING, log::BINDING, store::BINDING];
+pub const BINDINGS: &[Binding] = &[
+    auth::BINDING,
+    config::BINDING,
+    crypto::BINDING,
+    db::BINDING,
+    json::BINDING,
+    log::BINDING,
+    regex::BINDING,
+    store::BINDING,
+    text::BINDING,
+    time::BINDING,
+    url::BINDING,
+];
 
 /// A namespace.
 pub struct Binding {

@@ -68,7 +68,8 @@ fn members(node: &Node, problems: &mut Problems) -> Vec<(String, Value)> {
     for (key, value) in entries.unwrap_or_default() {
         let Some(name) = problems.check(key.text()) else { continue };
         if let Some((_, _, first)) = members.iter().find(|(known, ..)| known == name) {
-            problems.0.push(key.repeats(first));
+            // The value beside it may be a secret.
+            problems.0.push(key.repeats(first).masked());
         } else if let Some(value) = Value::read(&value, problems) {
             members.push((name.to_owned(), value, key));
         }
@@ -193,8 +194,8 @@ host.yaml:4:5: the environment variable `NO_SUCH_NAME_IS_SET` is not set
     |     ^^^^^^^^^^^^^^^^^^^^^^
 hint: set it, or give a default: `${NO_SUCH_NAME_IS_SET:-default}`
 host.yaml:5:3: `a` is repeated, first on line 2
-  5 |   a: 2
-    |   ^";
+  5 |   ***
+    |   ^^^";
         assert_eq!(apply(Values::default(), text), Err(expected.into()));
         let expected = "host.yaml:1:16: `rhai.settings` is `1`, expected a mapping of names and values\n  \
                         1 | rhai.settings: 1\n    |                ^";
