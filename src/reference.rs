@@ -219,8 +219,8 @@ known `code`, `constraint` and `column`; of Rhai's own errors a map with `error`
 const FUNCTIONS: &str = "\
 ## Functions
 
-They are there in all scripts, in functions and closures too. What waits (databases, `sleep(seconds)`) can't be called at a script's
-top level, which runs once when the server starts.
+They are there in all scripts, in functions and closures too. What waits (databases, `sleep(seconds)`, the hashing of
+passwords) can't be called at a script's top level, which runs once when the server starts.
 
 ";
 

@@ -10,7 +10,7 @@ use rhai::{
 use super::{Binding, Function};
 use crate::db::{Database, Error, Kind, Value};
 use crate::fiber;
-use crate::script::{Context, Decimal, Result, Row, Rows, Wrong, raise};
+use crate::script::{Context, Decimal, Frozen, Result, Row, Rows, Wrong, raise};
 
 pub(super) const BINDING: Binding = Binding {
     name: "db",
@@ -188,12 +188,13 @@ fn value(call: &NativeCallContext, parameter: &Dynamic) -> Result<Value<'static>
     if let Some(number) = parameter.read_lock::<Decimal>() {
         return Ok(Value::Decimal(number.to_string().into()));
     }
+    if let Some(frozen) = parameter.read_lock::<Frozen>()
+        && let Some(list) = frozen.list()
+    {
+        return items(call, list);
+    }
     if let Ok(list) = parameter.as_array_ref() {
-        let values = list.iter().map(|it| match it.is_array() {
-            true => Err(raise(call, "a list in a list can't be a parameter".to_owned())),
-            false => value(call, it),
-        });
-        return Ok(Value::List(values.collect::<Result<_>>()?));
+        return items(call, &list);
     }
     Err(raise(
         call,
@@ -202,6 +203,15 @@ fn value(call: &NativeCallContext, parameter: &Dynamic) -> Result<Value<'static>
             parameter.type_name()
         ),
     ))
+}
+
+/// A list for `IN (?)`.
+fn items(call: &NativeCallContext, list: &[Dynamic]) -> Result<Value<'static>> {
+    let values = list.iter().map(|it| match it.is_array() || it.is::<Frozen>() {
+        true => Err(raise(call, "a list in a list can't be a parameter".to_owned())),
+        false => value(call, it),
+    });
+    Ok(Value::List(values.collect::<Result<_>>()?))
 }
 
 /// A database's error as a map that a script can catch.

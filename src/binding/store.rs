@@ -7,6 +7,7 @@ use rhai::{Array, Dynamic, EvalAltResult, FuncRegistration, INT, Module, NativeC
 
 use super::{Binding, Function};
 use crate::fiber;
+use crate::memory;
 use crate::script::{Result, Shapes, Wrong, parse_json, raise, write_json};
 
 mod settings;
@@ -86,9 +87,9 @@ pub fn forget_all() {
 
 fn register(module: &mut Module) {
     FuncRegistration::new("get").set_into_module(module, |call: NativeCallContext, key: &str| {
-        STORE.get(key).map_or(Ok(Dynamic::UNIT), |value| to_script(&call, &value))
+        memory::apart(|| STORE.get(key)).map_or(Ok(Dynamic::UNIT), |value| to_script(&call, &value))
     });
-    FuncRegistration::new("delete").set_into_module(module, |key: &str| STORE.remove(key));
+    FuncRegistration::new("delete").set_into_module(module, |key: &str| memory::apart(|| STORE.remove(key)));
     FuncRegistration::new("remaining").set_into_module(module, |key: &str| match STORE.end(key) {
         Some(Some(end)) => Dynamic::from(end.saturating_duration_since(Instant::now()).as_secs_f64()),
         _ => Dynamic::UNIT,
@@ -143,7 +144,8 @@ fn change<T>(call: &NativeCallContext, key: &str, decide: impl FnOnce(Option<&Va
         let message = format!("the key has {} bytes, at most {LONGEST_KEY} are possible", key.len());
         return Err(raise(call, format!("{message}\nhint: `crypto::sha256(key)` is a short one")));
     }
-    STORE.change(key, decide).map_err(|TooLarge { bytes, most }| {
+    // What the store keeps and gives up is no script's.
+    memory::apart(|| STORE.change(key, decide)).map_err(|TooLarge { bytes, most }| {
         raise(call, format!("the value takes {bytes} bytes, `store.max-memory` is {most}"))
     })
 }
@@ -196,7 +198,7 @@ fn of_script(call: &NativeCallContext, value: &Dynamic) -> Result<Value> {
         Wrong::Server(message) => raise(call, format!("the store keeps what JSON can carry: {message}")),
         wrong => wrong.raise(call),
     })?;
-    Ok(Value::Json(json.into()))
+    Ok(Value::Json(memory::apart(|| json.as_slice().into())))
 }
 
 fn to_script(call: &NativeCallContext, value: &Value) -> Result<Dynamic> {

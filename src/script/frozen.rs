@@ -172,6 +172,12 @@ impl Frozen {
     }
 }
 
+/// A value for who takes it apart: a frozen one as what can be changed, all else as it is.
+pub(super) fn plain(value: Dynamic) -> std::result::Result<Dynamic, Stop> {
+    let frozen = value.read_lock::<Frozen>().map(|it| it.clone());
+    frozen.map_or(Ok(value), |it| it.thaw())
+}
+
 fn thawed(value: &Dynamic) -> std::result::Result<Dynamic, Stop> {
     fiber::tick()?;
     match value.read_lock::<Frozen>() {

@@ -160,6 +160,9 @@ mod tests {
             ("&x \"8080\"", text("8080")),
             ("${NO_SUCH_NAME_IS_SET:-25}", Value::Int(25)),
             ("\"${NO_SUCH_NAME_IS_SET:-25}\"", text("25")),
+            // Cargo sets it for the tests that it runs.
+            ("!env CARGO_PKG_VERSION_MAJOR", Value::Int(0)),
+            ("!env \"CARGO_PKG_VERSION_MAJOR\"", text("0")),
             ("0123", text("0123")),
             ("+1", text("+1")),
             ("1e3", text("1e3")),

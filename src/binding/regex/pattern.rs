@@ -13,6 +13,7 @@ use tokio::sync::Semaphore;
 use tokio::task;
 
 use crate::fiber::{self, Stop};
+use crate::memory;
 
 /// Patterns that a worker keeps.
 const KEPT: usize = 128;
@@ -73,9 +74,12 @@ pub fn pattern(text: &str) -> Result<Arc<Pattern>, Failure> {
     if let Some(known) = PATTERNS.with_borrow_mut(|it| it.get(text).cloned()) {
         return Ok(known);
     }
-    let compiled = Arc::new(compile(text).map_err(Failure::Wrong)?);
-    PATTERNS.with_borrow_mut(|it| it.insert(text.into(), compiled.clone()));
-    Ok(compiled)
+    // What is kept is the worker's and not the script's.
+    memory::apart(|| {
+        let compiled = Arc::new(compile(text).map_err(Failure::Wrong)?);
+        PATTERNS.with_borrow_mut(|it| it.insert(text.into(), compiled.clone()));
+        Ok(compiled)
+    })
 }
 
 fn compile(text: &str) -> Result<Pattern, String> {
@@ -135,7 +139,7 @@ impl Pattern {
         *self.states.get_or_init(count)
     }
 
-    fn search<T: Send + 'static>(
+    fn search<T: Clone + Send + 'static>(
         self: &Arc<Pattern>,
         text: &str,
         look: impl FnOnce(&Regex, &str) -> T + Send + 'static,
@@ -149,7 +153,8 @@ impl Pattern {
             return Err(Failure::Wrong(message));
         }
         fiber::room(text.len())?;
-        let (pattern, text) = (self.clone(), text.to_owned());
+        // The copy is given up on the other thread, and counted there.
+        let (pattern, text) = (self.clone(), memory::apart(|| text.to_owned()));
         let done = fiber::wait(async {
             let turn = TURNS.clone().acquire_owned().await;
             let work = move || {
@@ -158,7 +163,12 @@ impl Pattern {
             };
             task::spawn_blocking(work).await
         });
-        done?.map_err(|error| Failure::Wrong(error.to_string()))
+        let found = done?.map_err(|error| Failure::Wrong(error.to_string()))?;
+        // A copy is this thread's own, and counted as the script's.
+        let copy = found.clone();
+        memory::apart(|| drop(found));
+        fiber::room(0)?;
+        Ok(copy)
     }
 }
 
