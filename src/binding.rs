@@ -1,18 +1,39 @@
 //! The native namespaces that scripts call: one file each, one line each in [`BINDINGS`].
 
 mod auth;
+mod bytes;
+mod config;
+mod crypto;
 mod db;
 mod json;
+mod kind;
+mod limit;
 mod log;
+mod regex;
 mod store;
 pub mod testing;
+mod text;
+mod time;
+mod url;
 
 use crate::script::name_of;
 
-pub use store::forget_all as forget_store;
+pub use store::{Settings as StoreSettings, forget_all as forget_store};
 
 /// All namespaces.
-pub const BINDINGS: &[Binding] = &[auth::BINDING, db::BINDING, json::BINDING, log::BINDING, store::BINDING];
+pub const BINDINGS: &[Binding] = &[
+    auth::BINDING,
+    config::BINDING,
+    crypto::BINDING,
+    db::BINDING,
+    json::BINDING,
+    log::BINDING,
+    regex::BINDING,
+    store::BINDING,
+    text::BINDING,
+    time::BINDING,
+    url::BINDING,
+];
 
 /// A namespace.
 pub struct Binding {
@@ -65,7 +86,9 @@ mod tests {
     use crate::file::Hidden;
     use crate::http::{Connection, Id, Request, Upload};
     use crate::reply::{Content, Reply};
-    use crate::script::{Context, Ended, Engines, Library, MAKERS, Modules, Script, Settings, Source, forms, named};
+    use crate::script::{
+        Context, Ended, Engines, Library, MAKERS, Modules, Script, Settings, Source, Values, forms, named,
+    };
     use crate::{auth, envelope};
 
     const TABLE: &str = "CREATE TABLE example (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
@@ -88,6 +111,9 @@ mod tests {
             auth: apply(auth::Settings::default(), key).unwrap(),
             software: "rhaid".into(),
             hidden: Rc::new(Hidden::new(Vec::new())),
+            settings: apply(Values::default(), "rhai.settings: {greeting: hello, mail: {port: 25, hosts: [a, b]}}")
+                .unwrap()
+                .to_script(),
             databases: Rc::new(Databases::new(&settings, 1)),
             closures: Default::default(),
         };

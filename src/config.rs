@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use std::slice;
 use std::sync::Arc;
 
+use crate::binding::StoreSettings;
 use crate::directive::{Entry, Kind, Level, Problem, Problems, Repeat, Section, entries as table, load};
 use crate::handler::{self, Inherited, KINDS};
 use crate::router::Matching;
@@ -29,6 +30,8 @@ pub struct Config {
     pub process: Process,
     /// The databases by name.
     pub databases: db::Settings,
+    /// How much the scripts' store may hold.
+    pub store: StoreSettings,
     /// Where errors are logged.
     pub error_log: error_log::Settings,
     /// What holds where no host is found.
@@ -137,6 +140,7 @@ pub fn entries() -> Vec<Entry> {
         STRUCTURE.to_vec(),
         table::<Process>(),
         table::<db::Settings>(),
+        table::<StoreSettings>(),
         table::<error_log::Settings>(),
         kinds,
         Inherited::entries(),
@@ -187,7 +191,8 @@ pub fn read(path: &std::path::Path, overrides: &Overrides) -> Result<Config, Mis
     let mut reader = hosts::Reader { language: entries(), problems: loaded.problems, unheard: Vec::new() };
     let (mut process, mut inherited) = (Process::default(), Inherited::default());
     let (mut databases, mut error_log) = (db::Settings::default(), error_log::Settings::default());
-    let mut sections: Vec<&mut dyn Section> = vec![&mut process, &mut databases, &mut error_log];
+    let mut store = StoreSettings::default();
+    let mut sections: Vec<&mut dyn Section> = vec![&mut process, &mut databases, &mut store, &mut error_log];
     sections.extend(inherited.sections());
     let found = reader.level(Level::Global, slice::from_ref(&root), &mut sections);
 
@@ -231,7 +236,7 @@ pub fn read(path: &std::path::Path, overrides: &Overrides) -> Result<Config, Mis
             files.push(file);
         }
     }
-    let config = Config { process, databases, error_log, inherited, hosts, files };
+    let config = Config { process, databases, store, error_log, inherited, hosts, files };
     match reader.problems.or(()) {
         Ok(()) => Ok(config),
         Err(problems) => Err(Mistaken { problems, rest: Some(Box::new(config)) }),

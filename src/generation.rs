@@ -111,6 +111,9 @@ impl Generation {
             .map_err(|_| vec![format!("`server-name` is {:?}, which is no header value", process.server_name)])?;
         let nowhere = nowhere.map_err(|problem| problems.push(problem));
         if let (Ok(nowhere), true) = (nowhere, problems.is_empty()) {
+            if purpose == Purpose::Serve {
+                config.store.hold();
+            }
             let watches_first_bytes = config.inherited().any(|it| it.access_log.needs().first_byte);
             return Ok(Generation { server, hosts: Listeners::new(config, hosts), nowhere, watches_first_bytes });
         }

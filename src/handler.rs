@@ -23,7 +23,7 @@ use crate::filter::{cors, documents, expires, headers};
 use crate::http::{Request, Response};
 use crate::openapi;
 use crate::router::HostName;
-use crate::script::{Engines, Env, Library, Operation, Settings as Limits};
+use crate::script::{Engines, Env, Library, Operation, Settings as Limits, Values};
 
 mod chain;
 mod file;
@@ -80,6 +80,8 @@ fn label<'a>(request: &'a Request, script: &'a str) -> Label<'a> {
 pub struct Inherited {
     /// Limits of scripts.
     pub script: Limits,
+    /// Values for scripts.
+    pub values: Values,
     /// API keys.
     pub auth: auth::Settings,
     /// The JSON that replies wear.
@@ -106,9 +108,10 @@ pub struct Inherited {
 
 impl Inherited {
     /// Each feature's settings, for directives to be applied to.
-    pub fn sections(&mut self) -> [&mut dyn Section; 12] {
+    pub fn sections(&mut self) -> [&mut dyn Section; 13] {
         [
             &mut self.script,
+            &mut self.values,
             &mut self.auth,
             &mut self.envelope,
             &mut self.access_log,
@@ -136,6 +139,7 @@ impl Inherited {
     pub fn entries() -> Vec<Entry> {
         let tables = [
             entries::<Limits>(),
+            entries::<Values>(),
             entries::<auth::Settings>(),
             entries::<envelope::Settings>(),
             entries::<access_log::Settings>(),

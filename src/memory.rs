@@ -45,6 +45,15 @@ pub fn mark() {
     PEAK.set(live());
 }
 
+/// Does something whose memory is not counted as its caller's: it stays with the thread or the process, or has come from
+/// another thread and is given up here.
+pub fn apart<T>(work: impl FnOnce() -> T) -> T {
+    let before = LIVE.get();
+    let outcome = work();
+    LIVE.set(before);
+    outcome
+}
+
 /// The global allocator of the process.
 pub struct Counting;
 
@@ -119,5 +128,14 @@ mod tests {
         assert!(live() - before >= 1 << 20);
         drop(block);
         assert!((live() - before).abs() < 1 << 16);
+    }
+
+    #[test]
+    fn what_is_done_apart_is_not_counted() {
+        let before = live();
+        let block = apart(|| std::hint::black_box(vec![0_u8; 1 << 20]));
+        assert_eq!(live(), before);
+        apart(|| drop(block));
+        assert_eq!(live(), before);
     }
 }

@@ -243,8 +243,8 @@ known `code`, `constraint` and `column`; of Rhai's own errors a map with `error`
 const FUNCTIONS: &str = "\
 ## Functions
 
-They are there in all scripts, in functions and closures too. What waits (databases, `sleep(seconds)`) can't be called at a script's
-top level, which runs once when the server starts.
+They are there in all scripts, in functions and closures too. What waits (databases, `sleep(seconds)`, the hashing of
+passwords) can't be called at a script's top level, which runs once when the server starts.
 
 ";
 
@@ -255,6 +255,17 @@ What `db::query` gives has `len`, `rows[0]` (from the end with `rows[-1]`), `for
 `to_array()`; a row has its columns as `row.name`, `row[\"name\"]` and `row[0]`, and `keys() values() len() contains(name) to_map()`. Both
 go to JSON as they are, in the order of the SELECT. A row can't be changed: `to_map()` makes a map that can. `db::first(…) == ()` asks
 whether there was one.
+
+";
+
+const FROZEN: &str = "\
+## Frozen values
+
+Each call gets a copy of what a handler's closure captured, so a big table would be copied for each request. `freeze(value)` makes one
+that all calls share and none can change: `let names = freeze(#{a: 1, …})`. It is read as the list or the map that it was, to any
+depth: `frozen.name`, `frozen[\"name\"]`, `frozen[0]`, `for item in frozen` (a map gives its keys), `in`, `==`, and `len() is_empty()
+contains(value) keys() values() get(name) filter(closure) map(closure) find(closure)`; `to_map()` and `to_array()` give a copy that can be
+changed. It goes to JSON as the value would. What `config::get` gives is frozen.
 
 ";
 
@@ -304,6 +315,7 @@ pub fn text() -> String {
         out.push('\n');
     }
     out.push_str(ROWS);
+    out.push_str(FROZEN);
     out.push_str(TESTS);
     for function in TESTING {
         line(&mut out, function.signature, function.summary, function.example);

@@ -10,7 +10,7 @@ use rhai::{
 use super::{Binding, Function};
 use crate::db::{Database, Error, Kind, Value};
 use crate::fiber;
-use crate::script::{Context, Decimal, Result, Row, Rows, Wrong, raise};
+use crate::script::{Context, Decimal, Frozen, Result, Row, Rows, Wrong, raise};
 
 pub(super) const BINDING: Binding = Binding {
     name: "db",
@@ -188,17 +188,27 @@ fn value(call: &NativeCallContext, parameter: &Dynamic) -> Result<Value<'static>
     if let Some(number) = parameter.read_lock::<Decimal>() {
         return Ok(Value::Decimal(number.to_string().into()));
     }
+    if let Some(frozen) = parameter.read_lock::<Frozen>()
+        && let Some(list) = frozen.list()
+    {
+        return items(call, list);
+    }
     if let Ok(list) = parameter.as_array_ref() {
-        let values = list.iter().map(|it| match it.is_array() {
-            true => Err(raise(call, "a list in a list can't be a parameter".to_owned())),
-            false => value(call, it),
-        });
-        return Ok(Value::List(values.collect::<Result<_>>()?));
+        return items(call, &list);
     }
     // The name of a type without the path that it has in Rust.
     let name = parameter.type_name().rsplit("::").next().unwrap_or_default();
     let hint = if name == "File" { "`file.blob()` is its content" } else { "`json::text(value)` is its text" };
     Err(raise(call, format!("a value of the type `{name}` can't be a parameter\nhint: {hint}")))
+}
+
+/// A list for `IN (?)`.
+fn items(call: &NativeCallContext, list: &[Dynamic]) -> Result<Value<'static>> {
+    let values = list.iter().map(|it| match it.is_array() || it.is::<Frozen>() {
+        true => Err(raise(call, "a list in a list can't be a parameter".to_owned())),
+        false => value(call, it),
+    });
+    Ok(Value::List(values.collect::<Result<_>>()?))
 }
 
 /// A database's error as a map that a script can catch.

@@ -140,9 +140,17 @@ impl Node {
     /// # Errors
     /// If it is no mapping.
     pub fn entries(&self) -> Result<Vec<(Node, Node)>, Problem> {
+        self.entries_as("a mapping")
+    }
+
+    /// [`Node::entries`], with the words that say what should stand there.
+    ///
+    /// # Errors
+    /// As [`Node::entries`].
+    pub fn entries_as(&self, expected: &str) -> Result<Vec<(Node, Node)>, Problem> {
         match &self.0.value {
             Value::Mapping(entries) => Ok(entries.clone()),
-            _ => Err(self.expected("a mapping")),
+            _ => Err(self.expected(expected)),
         }
     }
 
@@ -283,6 +291,17 @@ impl Node {
         let text = self.text().unwrap_or_default();
         let indent = first(self.0.source.lines_from(line + 1)).saturating_sub(first(text.lines()));
         TextPlace { file, line: line + 1, indent }
+    }
+
+    /// Whether nothing stands there, or `~` or `null`.
+    pub fn is_empty(&self) -> bool {
+        matches!(self.0.value, Value::Null)
+    }
+
+    /// Whether it is a word without quotes.
+    pub fn is_plain(&self) -> bool {
+        let rest = self.at().filter(|_| self.is_scalar()).map(|at| self.skip_properties(at).1);
+        rest.is_some_and(|it| !it.trim_start().starts_with(['|', '>', '"', '\'']))
     }
 
     /// The line and its rest after the anchor and the tag that may stand before a value.

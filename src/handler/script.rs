@@ -74,6 +74,7 @@ impl Script {
             auth: workshop.inherited.auth.clone(),
             software: workshop.software.into(),
             hidden: workshop.hidden.clone(),
+            settings: workshop.inherited.values.to_script(),
             databases: workshop.databases.clone(),
             closures: Default::default(),
         };

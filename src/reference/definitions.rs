@@ -56,7 +56,7 @@ fn global(signatures: &[Signature]) -> String {
         let _ = writeln!(out, "/// - `env[\"{}\"]`: {}", key.name, key.summary);
     }
     out.push_str("type Env = ...;\n");
-    for name in ["Fields", "Router", "Reply", "Rows", "Row", "Decimal"] {
+    for name in ["Fields", "Router", "Reply", "Rows", "Row", "Decimal", "Frozen"] {
         let _ = writeln!(out, "\ntype {name} = ...;");
     }
     for key in KEYS.iter().filter(|it| it.name.chars().all(|it| it.is_ascii_alphanumeric() || it == '_')) {

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use rhai::{Dynamic, ImmutableString, NativeCallContext};
+use rhai::{Dynamic, ImmutableString, Map, NativeCallContext};
 
 use super::fault::{Result, raise};
 use super::json::Shapes;
@@ -24,6 +24,8 @@ pub struct Context {
     pub software: ImmutableString,
     /// Files that no reply shows.
     pub hidden: Rc<Hidden>,
+    /// The path's `rhai.settings`; lists and maps in them are frozen.
+    pub settings: Map,
     /// The databases of the generation.
     pub databases: Rc<Databases>,
     /// The closures of the script and of the modules that it imports.

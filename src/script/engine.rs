@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use rhai::{Dynamic, OptimizationLevel};
 
-use super::{builtins, cookie, decimal, env, file, library, makers, reply, routes, rows, text};
+use super::{builtins, cookie, decimal, env, file, frozen, library, makers, reply, routes, rows, text};
 use crate::fiber;
 
 /// Deepest nesting of expressions at the top level and in functions; with it and 64 call levels
@@ -64,6 +64,7 @@ impl Engines {
         decimal::register(&mut engine);
         env::register(&mut engine);
         rows::register(&mut engine);
+        frozen::register(&mut engine);
         text::register(&mut engine);
         reply::register(&mut engine);
         makers::register(&mut engine);

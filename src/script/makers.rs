@@ -78,7 +78,7 @@ pub const MAKERS: &[Maker] = &[
 
 /// Names of the functions that are in no namespace, for suggestions.
 pub fn names() -> impl Iterator<Item = String> {
-    MAKERS.iter().map(|it| name_of(it.signature)).chain(["router"]).map(str::to_owned)
+    MAKERS.iter().map(|it| name_of(it.signature)).chain(["router", "freeze"]).map(str::to_owned)
 }
 
 /// The name in a signature, which is all before its parameters.

@@ -5,6 +5,7 @@ use bytes::{Bytes, BytesMut};
 use rhai::{Array, Blob, Dynamic, INT, ImmutableString, Map, NativeCallContext};
 
 use super::fault::{Result, raise};
+use super::frozen;
 use crate::fiber;
 use crate::reply::{Content, Reply, status};
 
@@ -72,6 +73,8 @@ pub(super) fn from_value(value: Dynamic) -> std::result::Result<Reply, String> {
     if value.is::<Reply>() {
         return Ok(value.cast::<Reply>());
     }
+    let plain = |value| frozen::plain(value).map_err(|_| "the script has to stop".to_owned());
+    let value = plain(value)?;
     if value.is_unit() {
         let hint = "the last expression of a handler is its reply; the value of a `try` or `catch` block is lost, \
                     write `return` there";
@@ -85,8 +88,8 @@ pub(super) fn from_value(value: Dynamic) -> std::result::Result<Reply, String> {
         format!("the script returned an array of {} {values}, {EXPECTED}", triple.len())
     })?;
     let mut reply = Reply::empty(status_of(&code)?);
-    set_headers(&mut reply, headers)?;
-    set_body(&mut reply, body)?;
+    set_headers(&mut reply, plain(headers)?)?;
+    set_body(&mut reply, plain(body)?)?;
     Ok(reply)
 }
 

@@ -176,7 +176,7 @@ fn register_row(engine: &mut rhai::Engine) {
 }
 
 /// `row == ()` is how a script asks whether there was one.
-fn compare_with_unit<T: rhai::Variant + Clone>(engine: &mut rhai::Engine) {
+pub(super) fn compare_with_unit<T: rhai::Variant + Clone>(engine: &mut rhai::Engine) {
     engine.register_fn("==", |_: T, (): ()| false);
     engine.register_fn("!=", |_: T, (): ()| true);
     engine.register_fn("==", |(): (), _: T| false);

@@ -7,6 +7,7 @@ use rhai::{Array, Blob, Dynamic, FnNamespace, FnPtr, FuncInfo, ImmutableString, 
 use super::decimal::Decimal;
 use super::engine::Engines;
 use super::env::{Env, Fields};
+use super::frozen::Frozen;
 use super::routes::Router;
 use super::rows::{Row, Rows};
 use crate::reply::Reply;
@@ -86,6 +87,7 @@ fn type_name(id: TypeId) -> &'static str {
         (TypeId::of::<Rows>(), "Rows"),
         (TypeId::of::<Row>(), "Row"),
         (TypeId::of::<Decimal>(), "Decimal"),
+        (TypeId::of::<Frozen>(), "Frozen"),
     ];
     named.iter().find(|(it, _)| *it == id).map_or("?", |(_, name)| name)
 }

@@ -8,6 +8,7 @@ use std::fmt::Write;
 use rhai::{Array, Dynamic, ImmutableString, Map};
 
 use super::decimal::Decimal;
+use super::frozen::{Frozen, Inner};
 use super::rows::{Row, Rows};
 use crate::fiber::{self, Stop};
 
@@ -21,6 +22,9 @@ pub(super) fn register(engine: &mut rhai::Engine) {
     for name in NAMES {
         engine.register_fn(name, |array: &mut Array| counted(|out| list(out, array, DEPTH, &mut fiber::tick)));
         engine.register_fn(name, |map: &mut Map| counted(|out| entries(out, map, DEPTH, &mut fiber::tick)));
+        engine.register_fn(name, |frozen: Frozen| {
+            counted(|out| part(out, &Dynamic::from(frozen), DEPTH, &mut fiber::tick))
+        });
     }
 }
 
@@ -72,6 +76,11 @@ fn part(out: &mut String, value: &Dynamic, depth: usize, count: Count<'_>) -> Re
         out.push(character);
     } else if let Some(number) = value.read_lock::<Decimal>() {
         let _ = write!(out, "{}", *number);
+    } else if let Some(frozen) = value.read_lock::<Frozen>() {
+        match frozen.inner() {
+            Inner::List(array) => list(out, array, depth, count)?,
+            Inner::Map(map) => entries(out, map, depth, count)?,
+        }
     } else if let Some(text) = value.read_lock::<Rows>().map(|it| it.text()) {
         out.push_str(&text);
     } else if let Some(text) = value.read_lock::<Row>().map(|it| it.text()) {

@@ -137,6 +137,7 @@ impl Bench {
             auth: Default::default(),
             software: self.config.process.server_name.as_str().into(),
             hidden: Rc::new(Hidden::new(self.config.secrets().collect())),
+            settings: self.config.inherited.values.to_script(),
             databases: Rc::new(Databases::new(&self.config.databases, 1)),
         }
     }

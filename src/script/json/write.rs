@@ -12,6 +12,7 @@ use super::Shapes;
 use crate::fiber;
 use crate::script::decimal::Decimal;
 use crate::script::env::Fields;
+use crate::script::frozen::{Frozen, Inner};
 use crate::script::raise::Wrong;
 use crate::script::rows::{Row, Rows};
 
@@ -131,7 +132,7 @@ impl Writer<'_> {
         } else if let Some(number) = value.read_lock::<f64>() {
             return self.float(*number);
         } else {
-            return self.other(value);
+            return self.other(value, depth);
         }
         Ok(())
     }
@@ -190,7 +191,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn other(&mut self, value: &Dynamic) -> Result<(), Fault> {
+    fn other(&mut self, value: &Dynamic, depth: usize) -> Result<(), Fault> {
         if let Ok(character) = value.as_char() {
             self.text(character.encode_utf8(&mut [0; 4]));
             return Ok(());
@@ -198,6 +199,12 @@ impl Writer<'_> {
         if let Some(bytes) = value.read_lock::<Blob>() {
             self.text(&BASE64_STANDARD.encode(&*bytes));
             return Ok(());
+        }
+        if let Some(frozen) = value.read_lock::<Frozen>() {
+            return match frozen.inner() {
+                Inner::List(list) => self.array(list, depth),
+                Inner::Map(map) => self.map(map, depth),
+            };
         }
         native(self.out, value, self.shapes)
             .unwrap_or_else(|| Err(Fault::new(format!("is {}, which JSON has not", kind(value)))))

@@ -68,6 +68,7 @@ fn a_panic_in_a_native_is_a_500_and_others_go_on() {
         functions: &Rc::from([]),
         redaction: &Arc::default(),
         body_limit: 0,
+        body_patience: std::time::Duration::ZERO,
         software: "rhaid",
         hidden: &Rc::new(Hidden::new(Vec::new())),
     };
