@@ -161,10 +161,9 @@ impl Program {
 
     /// A closure or another function of this script, which another one calls.
     pub(super) fn closure(&self, name: &str, count: usize) -> Option<Rc<Definition>> {
-        if let Some(known) = self.closures.borrow().get(name) {
-            if known.parameters.len() == count {
-                return Some(known.clone());
-            }
+        let known = self.closures.borrow().get(name).filter(|it| it.parameters.len() == count).cloned();
+        if known.is_some() {
+            return known;
         }
         let definition = self.define(name, count)?;
         self.closures.borrow_mut().insert(definition.name.clone(), definition.clone());
