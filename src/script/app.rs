@@ -191,6 +191,10 @@ impl Script {
             return Ended::Stopped(stop, Trace::of_stop(&self.sources(), error, limit_message(stop, "")));
         }
         let inner = innermost(error);
+        if let EvalAltResult::ErrorStackOverflow(_) = inner {
+            // A limit like the others, though Rhai itself keeps it: no error handler may go on from it.
+            return Ended::Stopped(Stop::Stack, self.trace(error));
+        }
         if let EvalAltResult::ErrorTerminated(token, _) = inner
             && let Some(refusal) = token.read_lock::<Refusal>()
         {
