@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use rhai::{EvalAltResult, ParseError, ParseErrorType, Position};
+use rhai::{EvalAltResult, LexError, ParseError, ParseErrorType, Position};
 
 use super::env::KEYS;
 use super::reserved;
@@ -36,6 +36,21 @@ pub(super) fn parse(source: &Source, error: &ParseError, functions: &[String]) -
             say(format!("no variable `{name}`"), hint, name.chars().count())
         }
         ParseErrorType::ModuleUndefined(name) => unknown_module(source, name, functions),
+        ParseErrorType::BadInput(LexError::MalformedChar(_)) => {
+            let hint = "a text stands in double quotes: `\"…\"`; in single ones there is one character";
+            say("`'…'` is not one character", Some(hint.to_owned()), 1)
+        }
+        ParseErrorType::ExprTooDeep => {
+            say("expressions are nested too deeply", Some("put parts of it into variables or functions".to_owned()), 1)
+        }
+        // Rhai stumbles over what follows, which may be lines below.
+        ParseErrorType::MissingToken(token, what) if token == ";" && line.before.trim().is_empty() => {
+            let before = source.text.lines().take(error.1.line().unwrap_or(1) - 1);
+            let is_code = |it: &str| !it.is_empty() && !it.starts_with("//");
+            let above = before.enumerate().filter(|(_, it)| is_code(it.trim())).last();
+            let hint = above.map(|(index, _)| format!("it is missing at the end of line {}", index + source.line));
+            say(format!("expected `;` {what}"), hint, line.word().chars().count().max(1))
+        }
         other => say(lower_first(&other.to_string()), None, 1),
     }
 }
@@ -106,7 +121,9 @@ fn of_map(map: &rhai::Map) -> String {
 fn unknown_function(source: &Source, signature: &str, position: Position, names: &[String]) -> Explained {
     let (name, arguments) = signature.split_once(" (").unwrap_or((signature, ")"));
     let is_operator = !name.starts_with(|it: char| it.is_alphabetic() || it == '_');
-    let width = name.chars().count();
+    // The place of a call into a module is that of the function's own name.
+    let line = Line::of(source, position);
+    let width = if line.after.starts_with(name) { name } else { line.word() }.chars().count().max(1);
     let arguments = arguments.strip_suffix(')').unwrap_or(arguments);
     let arguments = types(arguments);
     if is_operator || names.iter().any(|it| it == name) {
@@ -115,11 +132,12 @@ fn unknown_function(source: &Source, signature: &str, position: Position, names:
         return say(format!("`{name}` takes no ({arguments})"), hint, width);
     }
     // A method of what is not there says more by its object.
-    if let Some(hint) = nothing_hint(&Line::of(source, position), &arguments) {
+    if let Some(hint) = nothing_hint(&line, &arguments) {
         return say(format!("no function `{name}` for ({arguments})"), Some(hint), width);
     }
     match suggest(name, names.iter().map(String::as_str)) {
         Some(near) => say(format!("no function `{name}`"), Some(format!("did you mean `{near}`?")), width),
+        None if arguments.is_empty() => say(format!("no function `{name}`"), None, width),
         None => say(format!("no function `{name}` for ({arguments})"), None, width),
     }
 }

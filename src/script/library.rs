@@ -75,7 +75,7 @@ impl Closures {
         let mut twice = None;
         for (name, _) in program.functions().filter(|(name, _)| is_closure(name)) {
             let other = known.insert(name.clone(), Rc::downgrade(program));
-            if other.and_then(|it| it.upgrade()).is_some_and(|it| !Rc::ptr_eq(&it, program)) {
+            if other.and_then(|it| it.upgrade()).is_some_and(|it| it.name() != program.name()) {
                 twice = Some(name.clone());
             }
         }

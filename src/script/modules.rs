@@ -140,10 +140,8 @@ impl Modules {
             return Err(Fault::new(format!("`{path}` is a link that leads out of `{root}`")).hint(hint));
         }
         let identity = Identity { root: real_root, file: real };
-        let is_known = |(index, it): &(usize, &File)| {
-            it.identity == identity || (*index == 0 && it.identity.file == identity.file)
-        };
-        if let Some((index, _)) = self.files.iter().enumerate().find(is_known) {
+        // Whichever way it was found first: a script has each file once.
+        if let Some(index) = self.files.iter().position(|it| it.identity.file == identity.file) {
             return Ok(index);
         }
         let text = std::fs::read_to_string(&path).map_err(unreadable)?;
@@ -336,6 +334,9 @@ mod tests {
             &[],
         );
         assert_eq!(paths(&found), ["handlers/b.rhai"]);
+        let files = [("handlers/a.rhai", "import \"lib/x\" as x; import \"x\" as y;"), ("handlers/lib/x.rhai", "")];
+        let both_ways = gathered(&files, &["handlers/lib"]);
+        assert_eq!(paths(&both_ways), ["handlers/lib/x.rhai"]);
         assert_eq!((found.1.imported(0, "a"), found.1.imported(1, "a")), (Ok(0), Ok(0)));
     }
 }
