@@ -4,6 +4,7 @@ use rhai::{Dynamic, EvalAltResult, Map};
 
 use super::Routes;
 use super::sealed::Found;
+use crate::fiber::Stop;
 use crate::reply::Reply;
 use crate::router::{end_of_segments, without_dots};
 use crate::script::app::{Ended, Script};
@@ -75,9 +76,9 @@ impl<'a> Course<'a> {
                 let route = &self.routes.routes[index];
                 let params = route.names.iter().cloned().zip(captures.values);
                 self.env.set_path_params(params.collect());
-                if let Some(formats) = &route.formats {
-                    self.env.set_formats(formats, captures.suffix);
-                }
+                self.env.set_formats(route.formats.as_ref(), captures.suffix);
+                // An earlier script of the path may have checked others.
+                self.env.set_checked(Vec::new());
                 match self.enter(chain, &mut entered) {
                     Some(called) => self.settle(&chain[..entered], called),
                     None => {
@@ -168,6 +169,12 @@ impl<'a> Course<'a> {
             Ok(value) => (self.script.ended(value), None),
             Err(error) => (self.script.ended_by(&error), Some(error)),
         };
+        // Calls that are nested too deeply are a limit like others, for which Rhai has an error of its own.
+        if let (Ended::Failed(trace), Some(EvalAltResult::ErrorStackOverflow(_))) =
+            (&ended, error.as_deref().map(innermost))
+        {
+            return Ended::Stopped(Stop::Stack, trace.clone());
+        }
         if !matches!(ended, Ended::Refused(..) | Ended::Failed(_)) {
             return ended;
         }
