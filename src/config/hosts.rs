@@ -63,7 +63,8 @@ impl Reader {
                 self.problems.0.push(it.value.problem("the port is 0, expected one from 1 to 65535 in a host"));
             }
         }
-        if listen.is_empty() {
+        // A mistake in its own is said already.
+        if found.iter().all(|it| it.entry.name != "listen") {
             let hint = "or one at the top of the file, for all hosts: `listen: 8080`";
             self.unheard.push(node.lacks("listen").hint(hint));
         }

@@ -130,6 +130,18 @@ fn the_hello_example_greets() {
 }
 
 #[test]
+fn the_site_example_has_pages_and_an_api() {
+    let site = Served::copied(&root().join("examples/site"), &["."], "host.yaml");
+    let (status, page) = site.get("/none");
+    assert_eq!((status, page.contains("There is nothing here")), (404, true), "{page}");
+    let visits = (200, "{\"status\":\"Success\",\"data\":1}".to_owned());
+    assert_eq!(site.ask("POST", "/api/visits", ""), visits);
+    assert_eq!(site.get("/api/visits"), visits);
+    assert_eq!(site.get("/api/none"), (404, fails("Not found")));
+    assert_eq!((site.get("/").0, site.get("/start").0), (200, 301));
+}
+
+#[test]
 fn the_guestbook_example_keeps_what_is_written() {
     let book = Served::copied(&root().join("examples/guestbook"), &["."], "host.yaml");
     assert_eq!(book.get("/entries"), (200, "{\"status\":\"Success\",\"data\":[]}".to_owned()));
