@@ -121,8 +121,8 @@ pub fn install(settings: &Settings) -> io::Result<Guard> {
         Some(path) => LogFile::open(path, settings.form)?,
         None => LogFile::stderr(settings.form)?,
     };
-    if let Some(path) = &settings.path {
-        // For the last words of a process that can't wait for its threads: never closed.
+    if let (Some(path), Form::Text) = (&settings.path, settings.form) {
+        // For the last words of a process that can't wait for its threads: never closed. They are no JSON.
         fiber::log_to(OpenOptions::new().append(true).open(path)?.into_raw_fd());
     }
     let level = level();
