@@ -166,6 +166,7 @@ const ROUTER: &str = "\
 A route may declare its parameters, and words for the description that `openapi` makes, in a map before its handler:
 
 ```rhai
+let app = router();
 app.get(\"/projects/:id(.json)\", #{
     summary: \"A project with its tasks\",
     params: #{
@@ -174,6 +175,7 @@ app.get(\"/projects/:id(.json)\", #{
         sort: #{type: \"string\", values: [\"name\", \"id\"], summary: \"What the tasks are sorted by\"}
     }
 }, |env| success(env.params.page));
+app
 ```
 
 - `params`: names with a type or a map of bounds, as the readers take them (`type`, `min`, `max`, `values`, `min_length`, `max_length`,

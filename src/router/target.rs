@@ -67,6 +67,9 @@ pub fn without_dots(raw: &str) -> Cow<'_, str> {
 
 /// Decodes one segment of a path; `%2F` becomes a slash that separates nothing. `None` if that is no UTF-8.
 pub fn decode(segment: &str) -> Option<Cow<'_, str>> {
+    if memchr::memchr(b'%', segment.as_bytes()).is_none() {
+        return Some(Cow::Borrowed(segment));
+    }
     percent_decode(segment.as_bytes()).decode_utf8().ok()
 }
 

@@ -39,9 +39,13 @@ impl Formats {
 }
 
 impl Env {
-    /// Says which forms the route can answer in, and which of them the path's suffix names.
-    pub fn set_formats(&self, formats: &Rc<Formats>, suffix: Option<usize>) {
-        *self.0.formats.borrow_mut() = Some((formats.clone(), suffix));
+    /// Says which forms the route can answer in, if it declares some, and which of them the path's suffix names.
+    pub fn set_formats(&self, formats: Option<&Rc<Formats>>, suffix: Option<usize>) {
+        let mut own = self.0.formats.borrow_mut();
+        // Mostly there were none and are none.
+        if own.is_some() || formats.is_some() {
+            *own = formats.map(|it| (it.clone(), suffix));
+        }
     }
 
     /// `env.format`.

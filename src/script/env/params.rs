@@ -22,7 +22,10 @@ impl Env {
 
     /// Makes these what `env.params` says of their names, whatever the request says; `()` is absent.
     pub fn set_checked(&self, values: Vec<(ImmutableString, Dynamic)>) {
-        *self.0.checked.borrow_mut() = values;
+        let mut checked = self.0.checked.borrow_mut();
+        if !checked.is_empty() || !values.is_empty() {
+            *checked = values;
+        }
     }
 
     fn checked(&self, name: &str) -> Option<Dynamic> {

@@ -75,9 +75,9 @@ impl<'a> Course<'a> {
                 let route = &self.routes.routes[index];
                 let params = route.names.iter().cloned().zip(captures.values);
                 self.env.set_path_params(params.collect());
-                if let Some(formats) = &route.formats {
-                    self.env.set_formats(formats, captures.suffix);
-                }
+                self.env.set_formats(route.formats.as_ref(), captures.suffix);
+                // An earlier script of the path may have checked others.
+                self.env.set_checked(Vec::new());
                 match self.enter(chain, &mut entered) {
                     Some(called) => self.settle(&chain[..entered], called),
                     None => {
