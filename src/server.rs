@@ -26,7 +26,7 @@ pub use local::{Local, on_a_thread};
 const GRACE: Duration = Duration::from_secs(30);
 
 /// Address space for a worker's stack: what scripts captured is freed on it, however deeply nested.
-const STACK: usize = if cfg!(target_pointer_width = "64") { 64 << 20 } else { 2 << 20 };
+const STACK: usize = if cfg!(target_pointer_width = "64") { 256 << 20 } else { 2 << 20 };
 
 /// A server whose workers have all that they need. Dropped, it ends without having served.
 pub struct Server {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use corosensei::Yielder;
 
 use super::overflow::Label;
-use super::stack::{BELOW_BYTES, Order, Pause};
+use super::stack::{Fiber, Order, Pause};
 use super::{Limits, Stop, Waiting};
 use crate::memory;
 
@@ -67,6 +67,7 @@ pub(super) struct Control {
     /// Below this address the stack is watched closely.
     pub(super) watermark: Cell<usize>,
     pub(super) bottom: Cell<usize>,
+    end: Cell<usize>,
     /// The thread's memory count that this work must not pass.
     pub(super) ceiling: Cell<isize>,
     /// What the thread had allocated at the last look at the clock.
@@ -90,6 +91,7 @@ impl Control {
             operations: Cell::new(0),
             watermark: Cell::new(0),
             bottom: Cell::new(0),
+            end: Cell::new(0),
             ceiling: Cell::new(isize::MAX),
             taken: Cell::new(memory::taken()),
             deadline: Cell::new(None),
@@ -97,10 +99,11 @@ impl Control {
         }
     }
 
-    /// The work begins, on a stack that ends at `bottom`.
-    pub(super) fn begin(&self, bottom: usize, watermark: usize) {
-        self.bottom.set(bottom);
-        self.watermark.set(watermark);
+    /// The work begins, on the stack of `fiber`.
+    pub(super) fn begin(&self, fiber: &Fiber) {
+        self.bottom.set(fiber.bottom);
+        self.end.set(fiber.end);
+        self.watermark.set(fiber.watermark());
         let limit = isize::try_from(self.limits.memory).unwrap_or(isize::MAX);
         self.ceiling.set(memory::live().saturating_add(limit));
     }
@@ -109,8 +112,7 @@ impl Control {
     pub(super) fn is_off_the_stack(&self, address: usize) -> bool {
         // As large as pages are anywhere. Where they are smaller nothing above the guard can fault.
         const GUARD: usize = 64 << 10;
-        let end = self.bottom.get() - BELOW_BYTES;
-        (end..end + GUARD).contains(&address)
+        (self.end.get()..self.end.get() + GUARD).contains(&address)
     }
 
     pub(super) fn check(&self) -> Result<(), Stop> {

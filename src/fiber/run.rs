@@ -71,8 +71,8 @@ impl<'a, T, W: FnOnce() -> T> Run<'a, T, W> {
     /// # Safety
     /// `self` is pinned.
     unsafe fn start(&mut self) -> Order {
-        let fiber = Fiber::take();
-        self.control.begin(fiber.bottom, fiber.watermark());
+        let fiber = Fiber::take(self.control.limits.memory);
+        self.control.begin(&fiber);
         self.fiber = Some(fiber);
         self.state = State::Started;
         let job: *const (dyn Job + '_) = &raw const self.task;

@@ -160,3 +160,17 @@ fn the_end_of_a_stack_is_named_before_the_process_ends() {
     let signal = std::os::unix::process::ExitStatusExt::signal(&output.status);
     assert!([Some(libc::SIGSEGV), Some(libc::SIGBUS)].contains(&signal), "{}", output.status);
 }
+
+#[test]
+fn the_stack_grows_with_what_work_may_hold() {
+    /// Uses some 64 KiB of stack a step, as freeing a nested value does at which nobody can look.
+    fn dive(steps: usize) -> usize {
+        let ballast = [steps; 8 << 10];
+        std::hint::black_box(&ballast);
+        if steps == 0 { 0 } else { dive(steps - 1) + std::hint::black_box(&ballast)[0] / steps }
+    }
+    for (memory, megabytes) in [(64 << 20, 200), (96 << 20, 350)] {
+        let limits = Limits { memory, ..Limits::default() };
+        assert_eq!(block_on(run(limits, || dive(megabytes * 16))).unwrap(), megabytes * 16);
+    }
+}
