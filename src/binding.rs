@@ -105,15 +105,16 @@ mod tests {
         let settings = apply(db::Settings::default(), &text).unwrap();
         db::migrate(&settings).unwrap();
         let key = "auth.api-key: {query: key, required: OFF, sql: SELECT name FROM example WHERE name = ?}";
+        let values = "rhai.settings: {greeting: hello, mail: {port: 25, hosts: [a, b]}}";
+        let values = apply(Values::default(), values).unwrap();
         let context = Context {
             shapes: Default::default(),
             envelope: envelope::Settings::default(),
             auth: apply(auth::Settings::default(), key).unwrap(),
             software: "rhaid".into(),
             hidden: Rc::new(Hidden::new(Vec::new())),
-            settings: apply(Values::default(), "rhai.settings: {greeting: hello, mail: {port: 25, hosts: [a, b]}}")
-                .unwrap()
-                .to_script(),
+            settings: values.to_script(),
+            values,
             databases: Rc::new(Databases::new(&settings, 1)),
             closures: Default::default(),
         };

@@ -16,7 +16,7 @@ mod tests;
 
 use std::future::Future;
 use std::pin::pin;
-use std::task::Poll;
+use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
@@ -70,6 +70,14 @@ impl Default for Limits {
     fn default() -> Limits {
         Limits { time: Duration::MAX, operations: u64::MAX, memory: isize::MAX as usize, waiting: Waiting::Allowed }
     }
+}
+
+/// Frees a value on a stack that is long enough for what nests as deeply as so many bytes allow.
+pub fn free<T>(memory: usize, value: T) {
+    let limits = Limits { memory, waiting: Waiting::Refused, ..Limits::default() };
+    let freed = pin!(run(limits, move || drop(value)));
+    // Nothing there waits: it is ready at once.
+    let _ = freed.poll(&mut Context::from_waker(Waker::noop()));
 }
 
 /// Runs `work` on a fiber. The outcome is an error if the work panicked.

@@ -75,6 +75,7 @@ impl Script {
             software: workshop.software.into(),
             hidden: workshop.hidden.clone(),
             settings: workshop.inherited.values.to_script(),
+            values: workshop.inherited.values.clone(),
             databases: workshop.databases.clone(),
             closures: Default::default(),
         };

@@ -7,6 +7,7 @@ use rhai::{Dynamic, ImmutableString, Map, NativeCallContext};
 use super::fault::{Result, raise};
 use super::json::Shapes;
 use super::library::Closures;
+use super::values::Values;
 use crate::auth;
 use crate::db::Databases;
 use crate::envelope;
@@ -26,6 +27,8 @@ pub struct Context {
     pub hidden: Rc<Hidden>,
     /// The path's `rhai.settings`; lists and maps in them are frozen.
     pub settings: Map,
+    /// What `settings` are made of.
+    pub values: Values,
     /// The databases of the generation.
     pub databases: Rc<Databases>,
     /// The closures of the script and of the modules that it imports.

@@ -8,6 +8,7 @@ use std::rc::Rc;
 use rhai::{Array, Dynamic, Engine, EvalAltResult, ImmutableString, Map, NativeCallContext};
 
 use super::raise::Wrong;
+use crate::fiber;
 use crate::http::{Refused, Request};
 
 mod body;
@@ -122,7 +123,11 @@ impl Env {
         }
         let own = self.0.own.take();
         let auth = self.0.auth.take();
-        drop((own, auth));
+        let is_flat = |it: &Dynamic| !(it.is_fnptr() || it.is_array() || it.is_map());
+        if !own.is_empty() || !is_flat(&auth) {
+            // As deeply nested as the script's memory allowed: a worker's own stack may be too short to free it.
+            fiber::free(usize::try_from(self.0.memory).unwrap_or(usize::MAX), (own, auth));
+        }
     }
 
     /// What `env[key]` is; `()` if there is no such key.

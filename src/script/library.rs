@@ -21,16 +21,27 @@ use super::modules::Identity;
 use super::private::private_copy;
 use super::program::Program;
 use super::source::Source;
+use super::values::Values;
+use crate::envelope;
 
 /// The modules of a worker, for one generation.
 #[derive(Default)]
 pub struct Library {
-    loaded: RefCell<HashMap<Key, Rc<Loaded>>>,
+    loaded: RefCell<Vec<(Key, Rc<Loaded>)>>,
 }
 
-/// What a module depends on beside its text: the engine, by its depth of calls, and where names are
-/// looked for.
-pub(super) type Key = (usize, Vec<PathBuf>, Identity);
+/// What a module depends on beside its text.
+#[derive(PartialEq)]
+pub(super) struct Key {
+    pub(super) identity: Identity,
+    /// Where names are looked for.
+    pub(super) module_path: Vec<PathBuf>,
+    /// The engine.
+    pub(super) call_levels: usize,
+    /// What its top level sees of the path: the words of its replies, and `config::`.
+    pub(super) envelope: envelope::Settings,
+    pub(super) values: Values,
+}
 
 /// A module whose top level has run.
 pub(super) struct Loaded {
@@ -46,11 +57,11 @@ pub(super) struct Loaded {
 
 impl Library {
     pub(super) fn get(&self, key: &Key) -> Option<Rc<Loaded>> {
-        self.loaded.borrow().get(key).cloned()
+        self.loaded.borrow().iter().find(|(it, _)| it == key).map(|(_, loaded)| loaded.clone())
     }
 
     pub(super) fn put(&self, key: Key, loaded: Rc<Loaded>) {
-        self.loaded.borrow_mut().insert(key, loaded);
+        self.loaded.borrow_mut().push((key, loaded));
     }
 }
 
@@ -155,9 +166,10 @@ pub(super) fn interface(
             module.set_sub_module(name.as_str(), module_of);
         }
     }
-    for (name, value) in program.constants() {
+    // Not those that the program knows: Rhai notes constants for functions only, where there are some.
+    for (name, _, value) in variables.iter().filter(|(_, is_constant, _)| *is_constant) {
         // What a closure captured would be shared between requests otherwise.
-        module.set_var(name.as_str(), private_copy(&value));
+        module.set_var(name, private_copy(&value));
     }
     for (name, alias) in exports {
         if let Some(value) = variables.get_value::<Dynamic>(name) {

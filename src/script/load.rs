@@ -70,7 +70,7 @@ impl<'a> Loading<'a> {
     /// Compiles everything, and runs it with a context of the script's shapes.
     pub(super) fn start(&mut self, mut context: Context) -> Result<Started, Trace> {
         self.files.resize_with(self.modules.sources().count(), State::default);
-        self.compile(&mut Vec::new(), 0, None)?;
+        self.compile(&context, &mut Vec::new(), 0, None)?;
         context.shapes = Shapes::default();
         // The script's own literals come before those of its modules.
         for &file in self.order.iter().rev() {
@@ -102,11 +102,12 @@ impl<'a> Loading<'a> {
     /// Compiles a file and what it imports, which goes first in the order.
     fn compile(
         &mut self,
+        context: &Context,
         way: &mut Vec<(usize, Position)>,
         file: usize,
         by: Option<(usize, Position)>,
     ) -> Result<(), Trace> {
-        if let Some(loaded) = self.library.get(&self.key(file)).filter(|_| file != 0) {
+        if let Some(loaded) = self.library.get(&self.key(file, context)).filter(|_| file != 0) {
             self.files[file] = State::Loaded(loaded);
             self.order.push(file);
             return Ok(());
@@ -148,7 +149,7 @@ impl<'a> Loading<'a> {
             }
             if matches!(self.files[target], State::Unseen) {
                 way.push((file, import.position));
-                self.compile(way, target, Some((file, import.position)))?;
+                self.compile(context, way, target, Some((file, import.position)))?;
                 way.pop();
             }
         }
@@ -170,7 +171,7 @@ impl<'a> Loading<'a> {
             literals: compiled.literals,
             imports: compiled.imports.iter().filter_map(|it| self.loaded(file, &it.path)).collect(),
         });
-        self.library.put(self.key(file), loaded.clone());
+        self.library.put(self.key(file, context), loaded.clone());
         Ok(loaded)
     }
 
@@ -227,9 +228,15 @@ impl<'a> Loading<'a> {
         }
     }
 
-    fn key(&self, file: usize) -> Key {
+    fn key(&self, file: usize, context: &Context) -> Key {
         let (identity, module_path) = self.modules.identity(file);
-        (self.call_levels, module_path.to_vec(), identity.clone())
+        Key {
+            identity: identity.clone(),
+            module_path: module_path.to_vec(),
+            call_levels: self.call_levels,
+            envelope: context.envelope.clone(),
+            values: context.values.clone(),
+        }
     }
 }
 

@@ -138,6 +138,7 @@ impl Bench {
             software: self.config.process.server_name.as_str().into(),
             hidden: Rc::new(Hidden::new(self.config.secrets().collect())),
             settings: self.config.inherited.values.to_script(),
+            values: self.config.inherited.values.clone(),
             databases: Rc::new(Databases::new(&self.config.databases, 1)),
         }
     }
