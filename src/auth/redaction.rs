@@ -3,22 +3,19 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use http::header::{AUTHORIZATION, HeaderName, PROXY_AUTHORIZATION};
+use http::header::{AUTHORIZATION, COOKIE, HeaderName, SET_COOKIE};
 use http::request::Parts;
 
-use super::{Presented, Settings, decode, is_named};
+use super::{Presented, Settings, decode, is_secret};
 use crate::http::Mask;
 
 /// What stands in a log in place of a key.
 const HIDDEN: &[u8] = b"***";
 
-/// Headers that are there to carry keys and passwords.
-const SECRET: [HeaderName; 3] = [AUTHORIZATION, PROXY_AUTHORIZATION, HeaderName::from_static("x-api-key")];
-
 /// A shorter key is no secret, and hiding it would garble the log.
 const LEAST_KEY: usize = 8;
 
-/// The parameters and headers that carry keys, anywhere in a configuration.
+/// The parameters and headers that carry keys, anywhere in a configuration, beside those whose names say so.
 ///
 /// They are hidden everywhere, not only where their path asks for them: a client that errs in the
 /// path still sends its key.
@@ -44,20 +41,20 @@ impl Redaction {
         redaction
     }
 
-    /// Whether the values of the parameter `name` are hidden.
+    /// Whether the values of the parameter `name` are hidden: of those that a configuration names, and
+    /// of those that are called a secret.
     pub fn hides_parameter(&self, name: &str) -> bool {
-        self.parameters.iter().any(|it| it == name)
+        is_secret(name) || self.parameters.iter().any(|it| it == name)
     }
 
-    /// Whether the values of the header `name` are hidden: those that a configuration names, and
-    /// those that carry keys and passwords wherever they stand.
+    /// The same of a header. Of cookies each value is hidden, and their names are not.
     pub fn hides(&self, name: &HeaderName) -> bool {
-        SECRET.contains(name) || self.headers.contains(name)
+        let is_cookie = [COOKIE, SET_COOKIE].contains(name);
+        self.headers.contains(name) || (!is_cookie && is_secret(name.as_str()))
     }
 
     /// Gives `target`, a request's, a Referer or another text that may be a URL, piece by piece with
-    /// keys and passwords replaced by `***`; without any allocation, unless a parameter's name is
-    /// encoded or a password stands before a host.
+    /// keys and passwords replaced by `***`.
     pub fn pieces(&self, target: &[u8], mut piece: impl FnMut(&[u8])) {
         let target = without_passwords(target);
         let query = memchr::memchr(b'?', &target).map_or(target.len(), |at| at + 1);
@@ -68,10 +65,10 @@ impl Redaction {
     /// Gives a query, without its `?`, as [`Redaction::pieces`] does.
     pub fn query_pieces(&self, query: &[u8], mut piece: impl FnMut(&[u8])) {
         let (mut start, mut done) = (0, 0);
-        while !self.parameters.is_empty() && start < query.len() {
+        while start < query.len() {
             let end = memchr::memchr(b'&', &query[start..]).map_or(query.len(), |length| start + length);
             if let Some(equals) = memchr::memchr(b'=', &query[start..end])
-                && self.parameters.iter().any(|name| is_named(&query[start..start + equals], name))
+                && self.hides_parameter(&name(&query[start..start + equals]))
             {
                 piece(&query[done..=start + equals]);
                 piece(HIDDEN);
@@ -111,9 +108,9 @@ impl Redaction {
     /// What a request brings where keys stand, in every spelling.
     fn secrets<'a>(&'a self, head: &'a Parts) -> impl Iterator<Item = Cow<'a, str>> {
         let pairs = || head.uri.query().unwrap_or("").split('&').filter_map(|it| it.split_once('='));
-        let is_key = |name: &str| self.parameters.iter().any(|it| is_named(name.as_bytes(), it));
         let decoded = |value: &str| String::from_utf8_lossy(&decode(value.as_bytes())).into_owned();
-        let keys: Vec<String> = pairs().filter(|it| is_key(it.0)).map(|it| decoded(it.1)).collect();
+        let keys: Vec<String> =
+            pairs().filter(|it| self.hides_parameter(&name(it.0.as_bytes()))).map(|it| decoded(it.1)).collect();
         let spellings: Vec<_> = pairs().map(|it| it.1).filter(|it| keys.contains(&decoded(it))).collect();
         let headers = head.headers.iter().filter(|(name, _)| self.hides(name));
         // `Bearer TOKEN` and `Basic …`: the scheme is no secret.
@@ -124,6 +121,14 @@ impl Redaction {
         let borrowed = credentials.chain(spellings).map(Cow::Borrowed);
         keys.into_iter().map(Cow::Owned).chain(borrowed)
     }
+}
+
+/// A parameter's name, decoded.
+fn name(raw: &[u8]) -> Cow<'_, str> {
+    if memchr::memchr2(b'%', b'+', raw).is_none() {
+        return String::from_utf8_lossy(raw);
+    }
+    Cow::Owned(String::from_utf8_lossy(&decode(raw)).into_owned())
 }
 
 /// Takes the names and passwords out of URLs: `scheme://name:password@host`.

@@ -62,6 +62,7 @@ struct Handle {
 const MAIN: Handle = Handle { name: None, is_over: None };
 
 fn register(module: &mut Module) {
+    module.set_custom_type::<Handle>("Database");
     FuncRegistration::new("named").set_into_module(module, |call: NativeCallContext, name: ImmutableString| {
         let handle = Handle { name: Some(name), is_over: None };
         handle.database(&call)?;

@@ -40,7 +40,11 @@ impl Bound {
     /// If the system does not say.
     pub fn address(&self) -> io::Result<String> {
         Ok(match self {
-            Bound::Tcp(listener) => format!("http://{}/", listener.local_addr()?),
+            Bound::Tcp(listener) => match listener.local_addr()? {
+                // Nobody can ask for all addresses; this one is among them.
+                all if all.ip().is_unspecified() => format!("http://localhost:{}/", all.port()),
+                one => format!("http://{one}/"),
+            },
             Bound::Unix(_, file) => format!("unix:{}", file.path().display()),
         })
     }

@@ -104,7 +104,7 @@ impl Script {
 
     /// Answers a request. To be called on a fiber with [`Settings::limits`].
     pub fn respond(&self, env: &Env) -> Ended {
-        let _answering = Answering::begin(env.request());
+        let _answering = Answering::begin(env.request(), self.source().line);
         let called = match &self.app {
             App::Closure(function) => self.program.call(function, Dynamic::from(env.clone())),
             App::Object(object, function) => {
@@ -134,7 +134,8 @@ impl Script {
     }
 
     fn trace(&self, error: &EvalAltResult) -> Trace {
-        Trace::of_run(&self.sources(), error, &|file| load::names(&self.program, file, &self.functions))
+        let names = |file: &str| load::names(&self.program, file, &self.functions);
+        Trace::of_run(&self.sources(), error, &names, &|it| self.program.methods(it))
     }
 
     fn sources(&self) -> Sources {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rhai::{Array, Blob, Dynamic, FLOAT, INT, ImmutableString, NativeCallContext};
 use tracing::Level;
 
-use super::answering::log;
+use super::answering::{line_in_file, log};
 use super::context::Context;
 use super::fault::{Result, raise};
 use super::json;
@@ -114,8 +114,9 @@ fn output(engine: &mut rhai::Engine) {
     engine.on_print(|text| log(Level::INFO, text));
     engine.on_debug(|text, source, position| {
         let source = source.unwrap_or("script");
-        let line = position.line().unwrap_or(0);
-        log(Level::INFO, &format!("{source}:{line}: {text}"));
+        let line = position.line().and_then(|it| line_in_file(source, it));
+        let line = line.map(|it| format!(":{it}")).unwrap_or_default();
+        log(Level::INFO, &format!("{source}{line}: {text}"));
     });
 }
 

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use rhai::{EvalAltResult, LexError, ParseError, ParseErrorType, Position};
 
 use super::env::KEYS;
+use super::fault::is_closure;
 use super::reserved;
 use super::source::Source;
 use super::text::short;
@@ -66,11 +67,24 @@ pub(super) fn unknown_module(source: &Source, name: &str, functions: &[String]) 
     say(format!("no module `{name}`"), Some(hint), name.chars().count())
 }
 
-/// Why a script failed at `position`. `names` are the functions and constants that it could have meant.
-pub(super) fn run(source: &Source, error: &EvalAltResult, position: Position, names: &[String]) -> Explained {
+/// Why a script failed at `position`. `names` are the functions and constants that it could have
+/// meant, `methods` the names of what can be called on a value of a type.
+pub(super) fn run(
+    source: &Source,
+    error: &EvalAltResult,
+    position: Position,
+    names: &[String],
+    methods: &dyn Fn(&str) -> Vec<String>,
+) -> Explained {
     let width = Line::of(source, position).word().chars().count().max(1);
     match error {
-        EvalAltResult::ErrorFunctionNotFound(signature, _) => unknown_function(source, signature, position, names),
+        EvalAltResult::ErrorFunctionNotFound(signature, _) => {
+            unknown_function(source, signature, position, names, methods)
+        }
+        // Only setting is refused: reading gives `()` for what is not there.
+        EvalAltResult::ErrorIndexingType(text, _) if text.starts_with("Fields [") => {
+            unchangeable(reserved::receiver(Line::of(source, position).before.trim_end_matches('[')))
+        }
         EvalAltResult::ErrorRuntime(value, _) if value.is_unit() => say("thrown: `()`", None, width),
         EvalAltResult::ErrorRuntime(value, _) => match value.as_map_ref() {
             Ok(map) if map.contains_key("message") => say(of_map(&map), None, width),
@@ -118,7 +132,13 @@ fn of_map(map: &rhai::Map) -> String {
 }
 
 /// `db::frist (&str, array)` of Rhai: a name that is unknown, or known with other arguments.
-fn unknown_function(source: &Source, signature: &str, position: Position, names: &[String]) -> Explained {
+fn unknown_function(
+    source: &Source,
+    signature: &str,
+    position: Position,
+    names: &[String],
+    methods: &dyn Fn(&str) -> Vec<String>,
+) -> Explained {
     let (name, arguments) = signature.split_once(" (").unwrap_or((signature, ")"));
     let is_operator = !name.starts_with(|it: char| it.is_alphabetic() || it == '_');
     // The place of a call into a module is that of the function's own name.
@@ -126,6 +146,13 @@ fn unknown_function(source: &Source, signature: &str, position: Position, names:
     let width = if line.after.starts_with(name) { name } else { line.word() }.chars().count().max(1);
     let arguments = arguments.strip_suffix(')').unwrap_or(arguments);
     let arguments = types(arguments);
+    if is_closure(name) {
+        return say(
+            format!("the closure has not the parameters that it is called with: ({arguments})"),
+            Some(parameters_hint(&arguments)),
+            width,
+        );
+    }
     if is_operator || names.iter().any(|it| it == name) {
         let has_nothing = is_operator && arguments.split(", ").any(|it| it == "()");
         let hint = has_nothing.then(|| "`()` is nothing, such as a key that is not there".to_owned());
@@ -135,11 +162,36 @@ fn unknown_function(source: &Source, signature: &str, position: Position, names:
     if let Some(hint) = nothing_hint(&line, &arguments) {
         return say(format!("no function `{name}` for ({arguments})"), Some(hint), width);
     }
-    match suggest(name, names.iter().map(String::as_str)) {
+    let methods = methods(arguments.split(", ").next().unwrap_or_default());
+    match suggest(name, methods.iter().chain(names).map(String::as_str)) {
         Some(near) => say(format!("no function `{name}`"), Some(format!("did you mean `{near}`?")), width),
         None if arguments.is_empty() => say(format!("no function `{name}`"), None, width),
         None => say(format!("no function `{name}` for ({arguments})"), None, width),
     }
+}
+
+/// How a closure is written that takes these arguments.
+fn parameters_hint(arguments: &str) -> String {
+    match arguments.split(", ").filter(|it| !it.is_empty()).count() {
+        0 => "give it none: `|| …`".to_owned(),
+        1 if arguments == "Database" => "give it one: `|tx| …`".to_owned(),
+        1 => "give it one: `|it| …`".to_owned(),
+        count => {
+            let names: Vec<String> = ('a'..='z').take(count).map(String::from).collect();
+            format!("give it {count}: `|{}| …`", names.join(", "))
+        }
+    }
+}
+
+/// What was to be changed and is a part of the request.
+fn unchangeable(receiver: &str) -> Explained {
+    let message = if receiver.is_empty() {
+        "what a request brought can't be changed".to_owned()
+    } else {
+        format!("`{receiver}` can't be changed: it is what the request brought")
+    };
+    let hint = "`to_map()` gives a map that can; what later handlers are to see is set as `env.name = …`";
+    say(message, Some(hint.to_owned()), 1)
 }
 
 /// Rhai's names of types as scripts know them.
@@ -170,6 +222,9 @@ fn property(source: &Source, text: &str, position: Position) -> Explained {
     };
     let before = line.before.trim_end_matches(['.', '?']);
     let asked = reserved::receiver(before);
+    if kind == "Fields" {
+        return Explained { width: name.chars().count().max(1), ..unchangeable(asked) };
+    }
     let receiver = without_arguments(asked);
     let message = match &*receiver {
         "" => format!("a value of the type `{kind}` has no property `{name}`"),

@@ -201,7 +201,9 @@ impl<'a> Loading<'a> {
         let sources = Sources::new(self.modules.source(file), self.modules.sources());
         let trace = match stop_of(error) {
             Some(stop) => Trace::of_stop(&sources, error, super::app::limit_message(stop, "at its start")),
-            None => Trace::of_run(&sources, error, &|source| names(program, source, self.functions)),
+            None => Trace::of_run(&sources, error, &|source| names(program, source, self.functions), &|it| {
+                program.methods(it)
+            }),
         };
         let mut way = Vec::new();
         let mut by = compiled.by;

@@ -145,7 +145,8 @@ impl Rule {
         let is_item = what.starts_with("item ");
         let is_list = self.is_list && !is_item && !value.is_string();
         let expected = if is_list { self.expected() } else { self.expected_item() };
-        format!("{what} is `{}`, expected {expected}", shown(value))
+        let beyond = if self.kind == Kind::Int && kind::is_beyond(value) { ", which is out of range" } else { "" };
+        format!("{what} is `{}`{beyond}, expected {expected}", shown(value))
     }
 
     fn expected_item(&self) -> String {

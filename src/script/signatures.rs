@@ -47,6 +47,17 @@ impl Engines {
     }
 }
 
+/// The names of the methods that a value has: `receiver` is its type as errors name it.
+pub(super) fn methods(engine: &rhai::Engine, receiver: &str) -> Vec<String> {
+    let method = |it: &FuncInfo<'_>| {
+        let first = *it.metadata.param_types.first()?;
+        let fits = first == TypeId::of::<Dynamic>() || type_name(first).eq_ignore_ascii_case(receiver);
+        let found = signature(it)?;
+        (found.role == Role::Function && found.namespace.is_empty() && fits).then_some(found.name)
+    };
+    engine.collect_fn_metadata(None, |it| method(&it), true)
+}
+
 fn signature(function: &FuncInfo<'_>) -> Option<Signature> {
     let metadata = function.metadata;
     let (role, name) = match metadata.name.split_once('$') {

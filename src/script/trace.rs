@@ -130,12 +130,18 @@ impl Trace {
         Trace { hint: found.hint, ..Trace::token(source, position, found.width, found.message) }
     }
 
-    /// An error that was raised while the script ran. `names` gives what a file could have meant.
-    pub(super) fn of_run(sources: &Sources, error: &EvalAltResult, names: &dyn Fn(&str) -> Vec<String>) -> Trace {
+    /// An error that was raised while the script ran. `names` gives what a file could have meant,
+    /// `methods` what a type has.
+    pub(super) fn of_run(
+        sources: &Sources,
+        error: &EvalAltResult,
+        names: &dyn Fn(&str) -> Vec<String>,
+        methods: &dyn Fn(&str) -> Vec<String>,
+    ) -> Trace {
         let inner = innermost(error);
         let (path, source, position) = steps(sources, error, inner.position());
         let position = explain::after_dot(source, position);
-        let found = explain::run(source, inner, position, &names(&source.name));
+        let found = explain::run(source, inner, position, &names(&source.name), methods);
         Trace { path, hint: found.hint, ..Trace::token(source, position, found.width, found.message) }
     }
 

@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use serde::Serialize;
 
 use super::page;
-use crate::auth::{self, Redaction, is_secret};
+use crate::auth::{self, Redaction};
 use crate::envelope;
 use crate::http::{Body, Meant, Request, Response};
 use crate::script::{Env, Group, Trace};
@@ -124,7 +124,7 @@ impl Fault<'_> {
     fn groups(&self, mask: &Mask<'_>) -> Vec<Group> {
         let headers = self.request.head.headers.iter();
         let headers = headers.map(|(name, value)| (name.as_str().to_owned(), mask.text(&self.header(name, value))));
-        let is_hidden = |name: &str| is_secret(name) || self.redaction.hides_parameter(name);
+        let is_hidden = |name: &str| self.redaction.hides_parameter(name);
         let mut groups = self.env.overview(&is_hidden);
         for (_, value) in groups.iter_mut().flat_map(|it| &mut it.1) {
             *value = mask.text(value);
@@ -140,7 +140,7 @@ impl Fault<'_> {
             let cookies = value.split(';').map(|it| it.split_once('=').map_or(it, |(name, _)| name).trim());
             return cookies.map(|it| format!("{it}={HIDDEN}")).collect::<Vec<_>>().join("; ");
         }
-        if self.redaction.hides(name) || is_secret(name.as_str()) {
+        if self.redaction.hides(name) {
             return HIDDEN.to_owned();
         }
         self.redaction.redacted(&value).into_owned()
@@ -161,13 +161,13 @@ impl Mask<'_> {
             let value = String::from_utf8_lossy(value.as_bytes());
             if name == COOKIE {
                 values.extend(value.split(';').filter_map(|it| Some(it.split_once('=')?.1.trim().to_owned())));
-            } else if fault.redaction.hides(name) || is_secret(name.as_str()) {
+            } else if fault.redaction.hides(name) {
                 // Also without `Bearer`.
                 values.extend(value.split_once(' ').map(|it| it.1.trim().to_owned()));
                 values.push(value.into_owned());
             }
         }
-        let is_hidden = |name: &str| is_secret(name) || fault.redaction.hides_parameter(name);
+        let is_hidden = |name: &str| fault.redaction.hides_parameter(name);
         for pair in head.uri.query().unwrap_or_default().split('&') {
             let Some((name, raw)) = pair.split_once('=') else { continue };
             if is_hidden(&decoded(name)) {

@@ -6,6 +6,7 @@ use rhai::{Dynamic, ImmutableString};
 
 use super::Program;
 use crate::script::fault::is_closure;
+use crate::script::signatures;
 
 impl Program {
     /// The names of its functions, closures among them, with the number of their parameters.
@@ -50,6 +51,11 @@ impl Program {
             names.extend(module.constants().iter().map(|it| format!("{alias}::{}", it.0)));
         }
         names
+    }
+
+    /// The names of the methods that a value of the type `receiver` has.
+    pub(in crate::script) fn methods(&self, receiver: &str) -> Vec<String> {
+        signatures::methods(self.engine, receiver)
     }
 
     /// Makes a module's program known for [`Program::names`].

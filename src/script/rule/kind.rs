@@ -101,6 +101,19 @@ fn int(value: &Dynamic) -> Option<Dynamic> {
     if text.starts_with('+') { None } else { text.parse::<i64>().ok().map(Dynamic::from_int) }
 }
 
+/// Whether it is a whole number that has more than the 64 bits of a script's integers.
+pub(super) fn is_beyond(value: &Dynamic) -> bool {
+    let is_beyond = |text: &str| {
+        let digits = text.strip_prefix('-').unwrap_or(text);
+        let is_whole = !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit());
+        is_whole && text.parse::<i64>().is_err()
+    };
+    match value.as_immutable_string_ref() {
+        Ok(text) => is_beyond(&text),
+        Err(_) => value.read_lock::<Decimal>().is_some_and(|it| is_beyond(&it.to_string())),
+    }
+}
+
 fn float(value: &Dynamic) -> Option<Dynamic> {
     if let Ok(number) = value.as_float() {
         return Some(number.into());
