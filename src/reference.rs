@@ -42,19 +42,52 @@ unknown one is a mistake; those for what is not here (`%{ssl.…}x`, `%{http2.�
 `%{delivery-rate}x`, `%{extensible-priorities}x`, `%{response-header-…}x`) are absent. What is absent is `-`; with `escape: json` it is
 `null`, also in place of a whole text (`\"%u\"`). `<` and `>` after the `%` are passed over: there is one reply. What a client sent is
 written with `\\xNN` for control characters, quotes and what is not ASCII; with `escape: json` as JSON has it. No field shows the value
-of `Authorization`, `Proxy-Authorization` or `X-API-Key`, of a cookie, of a name and password before a host in a URL, or of a parameter or
-header that an `auth.api-key` names: `***` stands there. The line is written when the reply's body was handed on, as a whole or to
+of a cookie, of a name and password before a host in a URL, or of a parameter or header that an `auth.api-key` names or that is called
+a password, secret, token or the like, as `Authorization` and `X-API-Key` are: `***` stands there. The line is written when the reply's body was handed on, as a whole or to
 its last part; a request whose client went away before has the status 499.
 
 | specifier | what it is |
 |---|---|
 ";
 
+const SCRIPT: &str = "\
+## A script
+
+The language is [Rhai](https://rhai.rs/book/) with all of its standard library, but for what is said here. A script's value, its last
+expression without a `;`, is its app: a closure `|env| …`, a router, or a map with `handle`; or the script defines `fn handle(env)`.
+
+```rhai
+let app = router();
+const LIMIT = 10;
+let names = freeze([\"Ann\", \"Bob\"]);
+fn few(list) { list.len() <= global::LIMIT }
+app.get(\"/names\", |env| if few(names) { json(names) } else { fail(500, `more than ${LIMIT}`) });
+app
+```
+
+- The top level runs once on each worker, when the server starts; a mistake in it keeps the server from starting. Functions that are
+  misspelt in a handler are found when it runs: tests and `rhaid call` find them.
+- Closures see the variables of the top level, each call a copy of its own: what it changes is gone after the call. Functions see only their
+  arguments and constants, as `global::NAME`. What requests share is in `store::` and in databases.
+- An absent key of a map, of `env` and of its parts is `()`: `env.query.page ?? \"1\"`, `row?.name`. Other variables have to be
+  declared.
+- Some functions of Rhai change the variable that they are called on and give `()`: `text.trim()`, `text.replace(a, b)`, `list.sort()`. What
+  can't be changed, as `env.form.name`, has to be put into a variable first; `text::trim(env.form.name)` gives a new text.
+- Integers have 64 bits, and what is more than that is an error; `7 / 2` is 3, `7.0 / 2` is 3.5. A text in backticks has `${…}` in it,
+  `'x'` is one character.
+- `print(value)` and `debug(value)` write to the error log, `debug` with file and line. `sleep(seconds)` waits while others are served.
+  `parse_json` and `to_json` are `json::parse` and `json::text`. `eval` is not there.
+- A map goes to JSON with its keys in the order of the literal in the script that has the same keys, otherwise sorted; a row in the
+  order of its SELECT. A blob is base64.
+
+";
+
 const ENV: &str = "\
 ## The env
 
 What a handler gets. A key that is not there is `()`. A script may set keys (`env.user = \"Ann\"`); later handlers of the path
-see them. Header fields come as `HTTP_…`: upper case, `-` as `_`, several joined by `, `.
+see them. Header fields come as `HTTP_…`: upper case, `-` as `_`, several joined by `, `. `get(key[, default]) set(key, value)
+contains(key) keys() values() len() to_map()` are there as well.
 
 ";
 
@@ -66,8 +99,8 @@ Beside them:
 const FIELDS: &str = "
 `params`, `query`, `form`, `path`, `headers` and `cookies` are looked up by name (`env.query[\"page\"]` or `env.query.page`):
 a string, or `()`. Of a name that stands several times the last value counts (of a cookie the first), and `all(\"name\")` gives each
-of them; `tag[]=a&tag[]=b` is the same as `tag=a&tag=b`, and `a[b]` is a name like any other. `keys() len() contains(name)
-to_map()` and `in` work as with maps.
+of them; `tag[]=a&tag[]=b` is the same as `tag=a&tag=b`, and `a[b]` is a name like any other. `get(name[, default]) keys()
+values() len() contains(name) to_map()` and `in` work as with maps. They can't be changed.
 
 Readers on `params`, `query`, `form` and `path` check a value; what does not fit is answered with 400, which names the field:
 `int(name)`, `float(name)`, `bool(name)`, `string(name)`, `date(name)` (`2024-02-29`), `datetime(name)` (RFC 3339, given in UTC), and
@@ -114,12 +147,15 @@ const REPLIES: &str = "\
 
 A handler returns `[status, headers, body]`: an integer from 200 to 999; a map, or an array of `[name, value]`, whose values may
 have several lines; a string, a blob, an array of them, what `file` gives, or `()` for nothing. The length is counted, whatever
-`content-length` says (but for HEAD without a body), and what belongs to the connection is left out. Or it returns what one of these makes, which can be read and changed
-like the triple (`let r = json(x); r[0] = 201; r`); `reply.header(name, value)` sets a header of it, `reply.cookie(name, value,
-options)` adds a cookie, and both give the reply: `json(x).header(\"cache-control\", \"no-store\").cookie(\"seen\", 1)`. The status 399 passes to the next handler of the path: its headers go with the
-answer. `x-fallthru-set-NAME`, with any status, is not sent: it sets `NAME` in the env of later handlers, and for the access log.
-`throw` of a reply, or of `#{status: 403, message: \"…\"}`, ends the
-request with it.
+`content-length` says (but for HEAD without a body), and what belongs to the connection is left out.
+
+Or it returns what one of the functions below makes, which can be read and changed like the triple (`let r = json(x); r[0] = 201; r`, or
+`r.status`, `r.headers`, `r.body`). `reply.header(name, value)` sets a header of it, `reply.cookie(name, value, options)` adds a cookie,
+and both give the reply: `json(x).header(\"cache-control\", \"no-store\").cookie(\"seen\", 1)`.
+
+The status 399 passes to the next handler of the path: its headers go with the answer. `x-fallthru-set-NAME`, with any status, is not
+sent: it sets `NAME` in the env of later handlers, and for the access log. `throw` of a reply, or of `#{status: 403, message: \"…\"}`,
+ends the request with it.
 
 `file` takes a path relative to the current folder, and never one with `..` in it. Where a client has a part in the path, name the
 folder: `file(env.path.name, #{root: \"uploads\"})` leads nowhere else, not by links either. What `file.dir` never shows (scripts, the
@@ -293,6 +329,7 @@ pub fn text() -> String {
         let _ = writeln!(out, "| `{}` | {summary} |", specifiers.replace(' ', "` `"));
     }
     out.push('\n');
+    out.push_str(SCRIPT);
     out.push_str(ENV);
     keys(&mut out, KeyKind::Rack);
     out.push_str(BESIDE);

@@ -28,7 +28,6 @@ const ORDER: &[&str] = &[
     "handler",
     "config",
     "generation",
-    "reload",
     "server",
     "reference",
     "cli",
@@ -43,7 +42,6 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("rusqlite", &["db"]),
     ("sqlx", &["db"]),
     ("serde_yaml", &["directive"]),
-    ("notify", &["reload"]),
     ("clap", &["cli"]),
 ];
 
@@ -67,6 +65,22 @@ struct Source {
     code: String,
     /// How many lines stand before the tests.
     lines: usize,
+}
+
+#[test]
+fn the_order_has_each_module_as_architecture_has_it() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
+    let listed: Vec<&str> =
+        text.lines().filter_map(|it| it.strip_prefix("| `")?.split_once('`')).map(|it| it.0).collect();
+    let ordered: Vec<&str> = ORDER.iter().copied().filter(|it| *it != "main").collect();
+    assert_eq!(listed, ordered, "ARCHITECTURE.md lists other modules");
+    let mut there: Vec<String> = sources().into_iter().map(|it| it.module).filter(|it| it != "lib").collect();
+    there.sort_unstable();
+    there.dedup();
+    let mut known: Vec<&str> = ORDER.to_vec();
+    known.sort_unstable();
+    assert_eq!(there, known, "`src/` has other modules");
 }
 
 fn sources() -> Vec<Source> {

@@ -55,7 +55,7 @@ impl directive::Settings for Process {
             name: "listen",
             levels: &[Level::Global, Level::Host],
             repeat: Repeat::AddsUp,
-            summary: "Where to listen: a port, `host:port`, `unix:PATH`, a mapping, or a list of them. A mapping has `host` \
+            summary: "Where to listen: a port (at all addresses of the machine), `host:port`, `unix:PATH`, a mapping, or a list of them. A mapping has `host` \
                       and `port`, or `type: unix` with the path as `port` and, if wanted, `owner`, `group` and \
                       `permission` (octal). A socket file that nobody listens on is replaced, and ours is removed at \
                       the end. All hosts answer there; at what a host has of its own only those that have it do. At \
