@@ -1,7 +1,6 @@
 //! The error log: what the server and its scripts have to say to the operator, one event a line.
 
 use std::env;
-use std::fmt;
 use std::fs::OpenOptions;
 use std::io;
 use std::os::fd::IntoRawFd;
@@ -9,17 +8,18 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use tracing::Subscriber;
 use tracing::level_filters::LevelFilter;
-use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Metadata, Subscriber};
 
 use crate::directive::{self, Directive, Kind, Level, Node, Problems, Repeat};
 use crate::fiber;
 use crate::log_file::{self, Form, LogFile};
 
 mod event;
+mod listener;
 mod overheard;
 
+use listener::Listener;
 pub use overheard::overheard;
 
 /// Names the least level that is logged: `off`, `error`, `warn`, `info`, `debug` or `trace`.
@@ -126,7 +126,7 @@ pub fn install(settings: &Settings) -> io::Result<Guard> {
         fiber::log_to(OpenOptions::new().append(true).open(path)?.into_raw_fd());
     }
     let level = level();
-    let log = Log { file: file.clone(), form: settings.form, level: level.unwrap_or(LevelFilter::INFO) };
+    let log = log(file.clone(), settings.form, level);
     tracing::subscriber::set_global_default(log).map_err(io::Error::other)?;
     if level.is_none() {
         let wanted = env::var(LEVEL).unwrap_or_default();
@@ -141,45 +141,9 @@ fn level() -> Option<LevelFilter> {
     wanted.map_or(Some(LevelFilter::INFO), |it| it.parse().ok())
 }
 
-/// Writes events; spans, which rhaid does not use, cost nothing and say nothing.
-///
-/// The registry of tracing-subscriber keeps books on spans that nobody would read.
-struct Log {
-    file: LogFile,
-    form: Form,
-    level: LevelFilter,
-}
-
-impl Subscriber for Log {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.is_event() && *metadata.level() <= self.level
-    }
-
-    fn max_level_hint(&self) -> Option<LevelFilter> {
-        Some(self.level)
-    }
-
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        Id::from_u64(1)
-    }
-
-    fn record(&self, _: &Id, _: &Record<'_>) {}
-
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-
-    fn event(&self, event: &Event<'_>) {
-        self.file.send(event::lines(self.form, Timestamp::now(), event).into_bytes());
-    }
-
-    fn enter(&self, _: &Id) {}
-
-    fn exit(&self, _: &Id) {}
-}
-
-impl fmt::Debug for Log {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Log").field("file", &self.file).field("level", &self.level).finish()
-    }
+/// Sends each event to the file, with its time.
+fn log(file: LogFile, form: Form, level: Option<LevelFilter>) -> impl Subscriber + Send + Sync {
+    Listener::new(level, move |event| file.send(event::lines(form, Timestamp::now(), event).into_bytes()))
 }
 
 #[cfg(test)]
@@ -196,7 +160,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("error.log");
         let file = LogFile::open(&path, form).unwrap();
-        tracing::subscriber::with_default(Log { file: file.clone(), form, level }, events);
+        tracing::subscriber::with_default(log(file.clone(), form, Some(level)), events);
         assert!(file.flush(PATIENCE));
         fs::read_to_string(path).unwrap()
     }

@@ -233,7 +233,27 @@ impl Shared<'_> {
         if let Some(info) = &inherited.openapi.info {
             chain = chain.described(info, script_name, &inherited.auth);
         }
-        Ok(Site {
+        Ok(self.finished(inherited, server_name, script_name, chain, envelope, logs))
+    }
+
+    /// What answers at no path of a host.
+    fn nowhere(&self, server_name: Rc<str>, inherited: &Inherited) -> Result<Rc<Site>, String> {
+        let (envelope, logs) = (envelope::Settings::plain(), self.logs(inherited)?);
+        let chain = Chain::new(Vec::new(), envelope.clone());
+        Ok(Rc::new(self.finished(inherited, server_name, "", chain, envelope, logs)))
+    }
+
+    /// A chain with what is done around it.
+    fn finished(
+        &self,
+        inherited: &Inherited,
+        server_name: Rc<str>,
+        script_name: &str,
+        chain: Chain,
+        envelope: envelope::Settings,
+        logs: Logs,
+    ) -> Site {
+        Site {
             server_name,
             script_name: script_name.into(),
             chain,
@@ -243,23 +263,7 @@ impl Shared<'_> {
             logs,
             filters: filters(inherited),
             variables: inherited.variables.effective(),
-        })
-    }
-
-    /// What answers at no path of a host.
-    fn nowhere(&self, server_name: Rc<str>, inherited: &Inherited) -> Result<Rc<Site>, String> {
-        let (envelope, logs) = (envelope::Settings::plain(), self.logs(inherited)?);
-        Ok(Rc::new(Site {
-            server_name,
-            script_name: "".into(),
-            chain: Chain::new(Vec::new(), envelope.clone()),
-            envelope,
-            emit: emit(inherited, &logs),
-            mask: self.mask.clone(),
-            logs,
-            filters: filters(inherited),
-            variables: inherited.variables.effective(),
-        }))
+        }
     }
 
     fn logs(&self, inherited: &Inherited) -> Result<Logs, String> {

@@ -4,7 +4,7 @@ use rhai::{Array, FLOAT, FuncRegistration, INT, ImmutableString, Module, NativeC
 
 use super::limit::{room, step};
 use super::{Binding, Function};
-use crate::script::{Result, raise};
+use crate::script::{Result, html_reference, raise};
 
 /// Most digits after the point that `fixed` gives.
 const MOST_DIGITS: INT = 100;
@@ -143,13 +143,9 @@ fn escape_html(call: &NativeCallContext, text: &str) -> Result<String> {
     room(call, text.len() + special * 5)?;
     let mut out = String::with_capacity(text.len() + special * 5);
     for character in text.chars() {
-        match character {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            other => out.push(other),
+        match html_reference(character) {
+            Some(reference) => out.push_str(reference),
+            None => out.push(character),
         }
     }
     Ok(out)

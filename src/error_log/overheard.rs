@@ -1,47 +1,12 @@
 //! What would go to the error log, for somebody who runs a piece of work and reads along.
 
-use tracing::level_filters::LevelFilter;
-use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Metadata, Subscriber};
-
 use super::event::text;
 use super::level;
+use super::listener::Listener;
 
 /// Gives `hear` each event of this thread while `work` runs: as the log has it, but for the time.
 pub fn overheard<T>(hear: impl Fn(String) + Send + Sync + 'static, work: impl FnOnce() -> T) -> T {
-    let listener = Listener { level: level().unwrap_or(LevelFilter::INFO), hear };
-    tracing::subscriber::with_default(listener, work)
-}
-
-struct Listener<F> {
-    level: LevelFilter,
-    hear: F,
-}
-
-impl<F: Fn(String) + Send + Sync + 'static> Subscriber for Listener<F> {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.is_event() && *metadata.level() <= self.level
-    }
-
-    fn max_level_hint(&self) -> Option<LevelFilter> {
-        Some(self.level)
-    }
-
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        Id::from_u64(1)
-    }
-
-    fn record(&self, _: &Id, _: &Record<'_>) {}
-
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-
-    fn event(&self, event: &Event<'_>) {
-        (self.hear)(text(event));
-    }
-
-    fn enter(&self, _: &Id) {}
-
-    fn exit(&self, _: &Id) {}
+    tracing::subscriber::with_default(Listener::new(level(), move |event| hear(text(event))), work)
 }
 
 #[cfg(test)]

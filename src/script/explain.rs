@@ -11,6 +11,10 @@ use super::source::Source;
 use super::text::short;
 use crate::directive::suggest;
 
+mod line;
+
+use line::Line;
+
 /// What is to be said of an error.
 pub(super) struct Explained {
     pub(super) message: String,
@@ -270,27 +274,6 @@ fn without_arguments(expression: &str) -> Cow<'_, str> {
 fn meant_key(receiver: &str) -> Option<&'static str> {
     let name = receiver.strip_prefix("env.")?;
     if KEYS.iter().any(|it| it.name == name) { None } else { suggest(name, KEYS.iter().map(|it| it.name)) }
-}
-
-/// The line of a place: what stands before it, and from it on.
-struct Line<'s> {
-    before: &'s str,
-    after: &'s str,
-}
-
-impl Line<'_> {
-    /// The word that begins at the place.
-    fn word(&self) -> &str {
-        let end = self.after.find(|it: char| !it.is_alphanumeric() && it != '_');
-        &self.after[..end.unwrap_or(self.after.len())]
-    }
-
-    fn of(source: &Source, position: Position) -> Line<'_> {
-        let line = position.line().and_then(|it| source.text.lines().nth(it - 1)).unwrap_or_default();
-        let column = position.position().unwrap_or(1).saturating_sub(1);
-        let split = line.char_indices().nth(column).map_or(line.len(), |it| it.0);
-        Line { before: &line[..split], after: &line[split..] }
-    }
 }
 
 /// The place of the name behind a dot, where the place is the dot's.

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::development::Report;
+use crate::script::html_reference;
 
 const STYLE: &str = include_str!("page.css");
 
@@ -63,17 +64,13 @@ pub(super) fn html(report: &Report) -> String {
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
-        match character {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
+        match (html_reference(character), character) {
+            (Some(reference), _) => out.push_str(reference),
             // A browser would show what comes after it in another order.
-            it if matches!(it, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') => {
-                let _ = write!(out, "\\u{{{:x}}}", u32::from(it));
+            (None, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') => {
+                let _ = write!(out, "\\u{{{:x}}}", u32::from(character));
             }
-            it => out.push(it),
+            (None, _) => out.push(character),
         }
     }
     out

@@ -4,7 +4,6 @@ use rhai::{Dynamic, EvalAltResult, Map};
 
 use super::Routes;
 use super::sealed::Found;
-use crate::fiber::Stop;
 use crate::reply::Reply;
 use crate::router::{end_of_segments, without_dots};
 use crate::script::app::{Ended, Script};
@@ -169,12 +168,6 @@ impl<'a> Course<'a> {
             Ok(value) => (self.script.ended(value), None),
             Err(error) => (self.script.ended_by(&error), Some(error)),
         };
-        // Calls that are nested too deeply are a limit like others, for which Rhai has an error of its own.
-        if let (Ended::Failed(trace), Some(EvalAltResult::ErrorStackOverflow(_))) =
-            (&ended, error.as_deref().map(innermost))
-        {
-            return Ended::Stopped(Stop::Stack, trace.clone());
-        }
         if !matches!(ended, Ended::Refused(..) | Ended::Failed(_)) {
             return ended;
         }
