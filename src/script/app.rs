@@ -99,6 +99,8 @@ impl Script {
         app.check(&program).map_err(|(position, message)| {
             Trace::at(&source, if position.is_none() { last } else { position }, message)
         })?;
+        // A copy that a limit cut short would lack what the script gave it.
+        fiber::tick().map_err(|stop| Trace::at(&source, last, limit_message(stop, AT_ITS_START)))?;
         Ok(Script { modules, program, app, context, functions, max_memory: settings.max_memory })
     }
 
@@ -266,6 +268,9 @@ fn check_arity(program: &Program, function: &Function, takes: &[&str]) -> std::r
         None => Err((Position::NONE, format!("the script has no function `{}`", function.name()))),
     }
 }
+
+/// When a script was stopped, for [`limit_message`].
+pub(super) const AT_ITS_START: &str = "at its start";
 
 pub(super) fn limit_message(stop: Stop, when: &str) -> String {
     let what = match stop {

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use rhai::{AST, Dynamic, EvalAltResult, Identifier, OptimizationLevel, Position, Scope};
 
+use super::app::{AT_ITS_START, limit_message};
 use super::context::Context;
 use super::fault::stop_of;
 use super::imports::{self, Import};
@@ -14,6 +15,7 @@ use super::modules::Modules;
 use super::program::Program;
 use super::source::Sources;
 use super::trace::Trace;
+use crate::fiber;
 
 /// Deepest chain of imports: each is compiled on the stack of the one that imports it.
 const DEEPEST: usize = 64;
@@ -164,6 +166,10 @@ impl<'a> Loading<'a> {
     fn run_module(&self, file: usize, compiled: Compiled, context: &Rc<Context>) -> Result<Rc<Loaded>, Trace> {
         let (program, _, variables) = self.run(file, &compiled, context)?;
         let module = interface(&program, &imports::exports(&compiled.ast), &variables);
+        // A copy that a limit cut short would lack what the module gave it.
+        fiber::tick().map_err(|stop| {
+            self.led_to(&compiled, Trace::whole(self.modules.source(file), limit_message(stop, AT_ITS_START)))
+        })?;
         let loaded = Rc::new(Loaded {
             source: self.modules.source(file).clone(),
             program,
@@ -200,11 +206,16 @@ impl<'a> Loading<'a> {
     fn failed(&self, file: usize, compiled: &Compiled, program: &Program, error: &EvalAltResult) -> Trace {
         let sources = Sources::new(self.modules.source(file), self.modules.sources());
         let trace = match stop_of(error) {
-            Some(stop) => Trace::of_stop(&sources, error, super::app::limit_message(stop, "at its start")),
+            Some(stop) => Trace::of_stop(&sources, error, limit_message(stop, AT_ITS_START)),
             None => Trace::of_run(&sources, error, &|source| names(program, source, self.functions), &|it| {
                 program.methods(it)
             }),
         };
+        self.led_to(compiled, trace)
+    }
+
+    /// The trace with the imports that led to a file.
+    fn led_to(&self, compiled: &Compiled, trace: Trace) -> Trace {
         let mut way = Vec::new();
         let mut by = compiled.by;
         while let Some((importer, position)) = by {
