@@ -11,11 +11,7 @@ use rhai::{
 use super::kind::kind;
 use super::limit::{room, step};
 use super::{Binding, Function};
-use crate::script::{Result, Wrong, raise};
-
-mod pattern;
-
-use pattern::{Failure, Groups, Pattern, pattern};
+use crate::script::{Groups, Pattern, Result, Unsearched, Wrong, raise};
 
 pub(super) const BINDING: Binding = Binding {
     name: "regex",
@@ -145,12 +141,12 @@ fn register(module: &mut Module) {
 fn on<T>(
     call: &NativeCallContext,
     of: &str,
-    search: impl FnOnce(&Arc<Pattern>) -> std::result::Result<T, Failure>,
+    search: impl FnOnce(&Arc<Pattern>) -> std::result::Result<T, Unsearched>,
 ) -> Result<(Arc<Pattern>, T)> {
-    let found = pattern(of).and_then(|pattern| search(&pattern).map(|found| (pattern, found)));
+    let found = Pattern::of(of).and_then(|pattern| search(&pattern).map(|found| (pattern, found)));
     found.map_err(|failure| match failure {
-        Failure::Wrong(message) => raise(call, message),
-        Failure::Stopped(stop) => Wrong::from(stop).raise(call),
+        Unsearched::Wrong(message) => raise(call, message),
+        Unsearched::Stopped(stop) => Wrong::from(stop).raise(call),
     })
 }
 

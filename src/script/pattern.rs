@@ -44,6 +44,7 @@ static TURNS: LazyLock<Arc<Semaphore>> = LazyLock::new(|| {
 /// A compiled pattern.
 #[derive(Debug)]
 pub struct Pattern {
+    /// As the crate `regex` has it.
     pub regex: Regex,
     /// How many states its automaton has: a search takes at most so many steps for each byte. Counted when a text is long.
     states: OnceLock<u64>,
@@ -54,32 +55,17 @@ pub type Groups = Vec<Option<Range<usize>>>;
 
 /// Why a search gives nothing.
 #[derive(Debug)]
-pub enum Failure {
+pub enum Unsearched {
     /// What is wrong with the pattern or the text.
     Wrong(String),
+    /// The script has to stop.
     Stopped(Stop),
 }
 
-impl From<Stop> for Failure {
-    fn from(stop: Stop) -> Failure {
-        Failure::Stopped(stop)
+impl From<Stop> for Unsearched {
+    fn from(stop: Stop) -> Unsearched {
+        Unsearched::Stopped(stop)
     }
-}
-
-/// The compiled form of a pattern.
-///
-/// # Errors
-/// If it is none, in the crate's own words, or too large.
-pub fn pattern(text: &str) -> Result<Arc<Pattern>, Failure> {
-    if let Some(known) = PATTERNS.with_borrow_mut(|it| it.get(text).cloned()) {
-        return Ok(known);
-    }
-    // What is kept is the worker's and not the script's.
-    memory::apart(|| {
-        let compiled = Arc::new(compile(text).map_err(Failure::Wrong)?);
-        PATTERNS.with_borrow_mut(|it| it.insert(text.into(), compiled.clone()));
-        Ok(compiled)
-    })
 }
 
 fn compile(text: &str) -> Result<Pattern, String> {
@@ -107,24 +93,50 @@ fn explained(error: &regex::Error) -> String {
 }
 
 impl Pattern {
+    /// The compiled form of a pattern.
+    ///
+    /// # Errors
+    /// If it is none, in the crate's own words, or too large.
+    pub fn of(text: &str) -> Result<Arc<Pattern>, Unsearched> {
+        if let Some(known) = PATTERNS.with_borrow_mut(|it| it.get(text).cloned()) {
+            return Ok(known);
+        }
+        // What is kept is the worker's and not the script's.
+        memory::apart(|| {
+            let compiled = Arc::new(compile(text).map_err(Unsearched::Wrong)?);
+            PATTERNS.with_borrow_mut(|it| it.insert(text.into(), compiled.clone()));
+            Ok(compiled)
+        })
+    }
+
     /// The first match, if there is one.
-    pub fn first(self: &Arc<Pattern>, text: &str) -> Result<Option<Groups>, Failure> {
+    ///
+    /// # Errors
+    /// As [`Pattern::is_match`].
+    pub fn first(self: &Arc<Pattern>, text: &str) -> Result<Option<Groups>, Unsearched> {
         self.search(text, |regex, text| regex.captures(text).map(|it| groups(&it)))
     }
 
-    pub fn is_match(self: &Arc<Pattern>, text: &str) -> Result<bool, Failure> {
+    /// Whether there is a match.
+    ///
+    /// # Errors
+    /// If the text is too long for the pattern, or if the script has to stop.
+    pub fn is_match(self: &Arc<Pattern>, text: &str) -> Result<bool, Unsearched> {
         self.search(text, Regex::is_match)
     }
 
     /// All matches that don't overlap, at most `most` of them.
-    pub fn all(self: &Arc<Pattern>, text: &str, most: usize) -> Result<Vec<Groups>, Failure> {
+    ///
+    /// # Errors
+    /// As [`Pattern::is_match`], and if they are too many.
+    pub fn all(self: &Arc<Pattern>, text: &str, most: usize) -> Result<Vec<Groups>, Unsearched> {
         let groups_of = self.regex.captures_len();
         let bound = MOST_MATCHES / groups_of;
         let found = self.search(text, move |regex, text| {
             regex.captures_iter(text).take(most.min(bound + 1)).map(|it| groups(&it)).collect::<Vec<_>>()
         })?;
         if found.len() > bound {
-            return Err(Failure::Wrong(format!("the text has more than {bound} matches")));
+            return Err(Unsearched::Wrong(format!("the text has more than {bound} matches")));
         }
         Ok(found)
     }
@@ -143,14 +155,14 @@ impl Pattern {
         self: &Arc<Pattern>,
         text: &str,
         look: impl FnOnce(&Regex, &str) -> T + Send + 'static,
-    ) -> Result<T, Failure> {
+    ) -> Result<T, Unsearched> {
         if text.len() <= SHORT || self.steps(text) <= AT_ONCE {
             return Ok(look(&self.regex, text));
         }
         if self.steps(text) > MOST {
             let message =
                 format!("a text of {} bytes is too long for a pattern of {} states", text.len(), self.states());
-            return Err(Failure::Wrong(message));
+            return Err(Unsearched::Wrong(message));
         }
         fiber::room(text.len())?;
         // The copy is given up on the other thread, and counted there.
@@ -163,7 +175,7 @@ impl Pattern {
             };
             task::spawn_blocking(work).await
         });
-        let found = done?.map_err(|error| Failure::Wrong(error.to_string()))?;
+        let found = done?.map_err(|error| Unsearched::Wrong(error.to_string()))?;
         // A copy is this thread's own, and counted as the script's.
         let copy = found.clone();
         memory::apart(|| drop(found));
@@ -181,20 +193,20 @@ mod tests {
     use super::*;
 
     fn message(text: &str) -> String {
-        match pattern(text) {
-            Err(Failure::Wrong(message)) => message,
+        match Pattern::of(text) {
+            Err(Unsearched::Wrong(message)) => message,
             other => panic!("{other:?}"),
         }
     }
 
     #[test]
     fn a_pattern_is_compiled_once_and_the_least_used_is_forgotten() {
-        let first = pattern("a+").unwrap();
-        assert!(Arc::ptr_eq(&first, &pattern("a+").unwrap()));
+        let first = Pattern::of("a+").unwrap();
+        assert!(Arc::ptr_eq(&first, &Pattern::of("a+").unwrap()));
         for number in 0..KEPT {
-            pattern(&format!("b{number}")).unwrap();
+            Pattern::of(&format!("b{number}")).unwrap();
         }
-        assert!(!Arc::ptr_eq(&first, &pattern("a+").unwrap()));
+        assert!(!Arc::ptr_eq(&first, &Pattern::of("a+").unwrap()));
         assert_eq!(PATTERNS.with_borrow(LruCache::len), KEPT);
     }
 
@@ -207,8 +219,8 @@ mod tests {
 
     #[test]
     fn where_nothing_waits_a_long_search_is_refused() {
-        let pattern = pattern("(a?){50}b").unwrap();
-        assert!(matches!(pattern.is_match(&"a".repeat(1 << 20)), Err(Failure::Stopped(Stop::CannotWait))));
+        let pattern = Pattern::of("(a?){50}b").unwrap();
+        assert!(matches!(pattern.is_match(&"a".repeat(1 << 20)), Err(Unsearched::Stopped(Stop::CannotWait))));
         assert!(!pattern.is_match("aaa").unwrap());
     }
 }
