@@ -15,6 +15,7 @@ mod tests;
 pub(super) use kind::Kind;
 
 use super::decimal::Decimal;
+use crate::fiber::{self, Stop};
 use pattern::Pattern;
 
 /// What a parameter must be.
@@ -52,6 +53,29 @@ pub(super) struct Span {
 
 /// How much of a value that doesn't fit goes into the message.
 const SHOWN: usize = 64;
+/// Longest text in bytes that has to match a pattern, where no `max_length` is declared.
+const LONGEST: usize = 64 << 10;
+
+/// Why there is no value.
+#[derive(Debug)]
+pub(super) enum Unfit {
+    /// It does not fit; the message is for the client.
+    Told(String),
+    /// The script has to stop.
+    Stopped(Stop),
+}
+
+impl From<String> for Unfit {
+    fn from(message: String) -> Unfit {
+        Unfit::Told(message)
+    }
+}
+
+impl From<Stop> for Unfit {
+    fn from(stop: Stop) -> Unfit {
+        Unfit::Stopped(stop)
+    }
+}
 
 impl Rule {
     /// Any value of a type, or a list of them; it must be there, a list may be empty.
@@ -75,24 +99,26 @@ impl Rule {
     /// The value in the rule's type; dates and times are normalized texts.
     ///
     /// # Errors
-    /// If it does not fit; the message is for the client and calls the parameter `name`.
-    pub fn check(&self, name: &str, value: &Dynamic) -> Result<Dynamic, String> {
+    /// If it does not fit; the message calls the parameter `name`. If the script has to stop: others get
+    /// their turn between the items of a list and while a long text is matched.
+    pub fn check(&self, name: &str, value: &Dynamic) -> Result<Dynamic, Unfit> {
         if self.empty_is_absent && value.as_immutable_string_ref().is_ok_and(|text| text.is_empty()) {
-            return self.absent(name);
+            return Ok(self.absent(name)?);
         }
         if !self.is_list {
-            return self.fit(value).ok_or_else(|| self.misfit(&format!("`{name}`"), value));
+            return self.fit(value)?.ok_or_else(|| self.misfit(&format!("`{name}`"), value).into());
         }
         let Ok(items) = value.as_array_ref() else {
             // A list of one comes as what it holds.
-            let item = self.fit(value).ok_or_else(|| self.misfit(&format!("`{name}`"), value))?;
-            return self.counted(name, vec![item]);
+            let item = self.fit(value)?.ok_or_else(|| self.misfit(&format!("`{name}`"), value))?;
+            return Ok(self.counted(name, vec![item])?);
         };
-        let fit = |(index, item)| -> Result<Dynamic, String> {
-            self.fit(item).ok_or_else(|| self.misfit(&format!("item {} of `{name}`", index + 1), item))
+        let fit = |(index, item)| -> Result<Dynamic, Unfit> {
+            fiber::slice()?;
+            self.fit(item)?.ok_or_else(|| self.misfit(&format!("item {} of `{name}`", index + 1), item).into())
         };
-        let items = items.iter().enumerate().map(fit).collect::<Result<Array, String>>()?;
-        self.counted(name, items)
+        let items = items.iter().enumerate().map(fit).collect::<Result<Array, Unfit>>()?;
+        Ok(self.counted(name, items)?)
     }
 
     /// The value of a parameter that isn't there.
@@ -120,17 +146,25 @@ impl Rule {
     }
 
     /// One value in the rule's type.
-    fn fit(&self, value: &Dynamic) -> Option<Dynamic> {
-        let value = self.kind.read(value)?;
+    fn fit(&self, value: &Dynamic) -> Result<Option<Dynamic>, Stop> {
+        let Some(value) = self.kind.read(value) else { return Ok(None) };
         let is_in = self.min.as_ref().is_none_or(|min| self.kind.compare(&value, min).is_ge())
             && self.max.as_ref().is_none_or(|max| self.kind.compare(&value, max).is_le())
             && (self.values.is_empty() || self.values.iter().any(|it| is_same(it, &value)));
         let has_form = || {
-            let Ok(text) = value.as_immutable_string_ref() else { return true };
-            self.length.holds(|| text.chars().count())
-                && self.pattern.as_ref().is_none_or(|pattern| pattern.matches(&text))
+            let Ok(text) = value.as_immutable_string_ref() else { return Ok(true) };
+            match &self.pattern {
+                _ if self.is_too_long(&text) || !self.length.holds(|| text.chars().count()) => Ok(false),
+                Some(pattern) => pattern.matches(&text),
+                None => Ok(true),
+            }
         };
-        (is_in && has_form()).then(|| value.clone())
+        Ok((is_in && has_form()?).then(|| value.clone()))
+    }
+
+    /// Whether a text is longer than a pattern is tried on, unless the script says how long it may be.
+    fn is_too_long(&self, text: &str) -> bool {
+        text.len() > LONGEST && self.pattern.is_some() && self.length.max.is_none()
     }
 
     fn counted(&self, name: &str, items: Array) -> Result<Dynamic, String> {
@@ -145,7 +179,11 @@ impl Rule {
         let is_item = what.starts_with("item ");
         let is_list = self.is_list && !is_item && !value.is_string();
         let expected = if is_list { self.expected() } else { self.expected_item() };
-        let beyond = if self.kind == Kind::Int && kind::is_beyond(value) { ", which is out of range" } else { "" };
+        let beyond = match value.as_immutable_string_ref() {
+            Ok(text) if self.is_too_long(&text) => format!(", which is longer than {LONGEST} bytes"),
+            _ if self.kind == Kind::Int && kind::is_beyond(value) => ", which is out of range".to_owned(),
+            _ => String::new(),
+        };
         format!("{what} is `{}`{beyond}, expected {expected}", shown(value))
     }
 

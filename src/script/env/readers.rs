@@ -5,7 +5,7 @@ use rhai::{Dynamic, Engine, EvalAltResult, NativeCallContext};
 
 use super::Fields;
 use crate::script::raise::Wrong;
-use crate::script::rule::{Kind, Rule};
+use crate::script::rule::{Kind, Rule, Unfit};
 
 type Outcome = Result<Dynamic, Box<EvalAltResult>>;
 
@@ -49,12 +49,14 @@ impl Fields {
     /// The value of a field as the rule has it, or what is wrong with it, for the client.
     ///
     /// # Errors
-    /// If it is read from the body and that is malformed or too large.
+    /// If it is read from the body and that is malformed or too large, or if the script has to stop.
     pub(in crate::script) fn checked(&self, name: &str, rule: &Rule) -> Result<Result<Dynamic, String>, Wrong> {
         let value = if rule.is_list { self.list(name)? } else { self.value(name)? };
-        Ok(match value {
-            Some(value) => rule.check(name, &value),
-            None => rule.absent(name),
-        })
+        let Some(value) = value else { return Ok(rule.absent(name)) };
+        match rule.check(name, &value) {
+            Ok(value) => Ok(Ok(value)),
+            Err(Unfit::Told(message)) => Ok(Err(message)),
+            Err(Unfit::Stopped(stop)) => Err(stop.into()),
+        }
     }
 }

@@ -3,7 +3,7 @@
 use rhai::{Dynamic, ImmutableString, Map};
 
 use super::pattern::Pattern;
-use super::{Kind, Rule, alternatives, shown};
+use super::{Kind, Rule, Unfit, alternatives, shown};
 use crate::directive::suggest;
 
 /// What a declaration may say, sorted.
@@ -86,9 +86,16 @@ impl Rule {
         if let Some(default) = map.get("default") {
             self.is_required = false;
             // `()` says that there may be none.
-            self.default = Some(if default.is_unit() { Dynamic::UNIT } else { self.check("default", default)? });
+            self.default = Some(if default.is_unit() { Dynamic::UNIT } else { self.checked_default(default)? });
         }
         Ok(self)
+    }
+
+    fn checked_default(&self, default: &Dynamic) -> Result<Dynamic, String> {
+        self.check("default", default).map_err(|unfit| match unfit {
+            Unfit::Told(message) => message,
+            Unfit::Stopped(_) => format!("`default` is `{}`, which is too long to be checked here", shown(default)),
+        })
     }
 
     fn bound(&self, key: &str, value: &Dynamic) -> Result<Dynamic, String> {

@@ -13,7 +13,11 @@ fn rule(declared: &str) -> Result<Rule, String> {
 /// What the rule makes of a value, as JSON, or its message.
 fn check(declared: &str, value: &str) -> String {
     let checked = rule(declared).unwrap().check("p", &engine().eval::<Dynamic>(value).unwrap());
-    checked.map_or_else(|message| message, |value| as_json(&value))
+    match checked {
+        Ok(value) => as_json(&value),
+        Err(Unfit::Told(message)) => message,
+        Err(Unfit::Stopped(stop)) => format!("stopped: {stop:?}"),
+    }
 }
 
 fn as_json(value: &Dynamic) -> String {
@@ -177,4 +181,53 @@ fn a_wrong_declaration_says_what_would_be_right() {
     ] {
         assert_eq!(rule(declared).unwrap_err(), message, "{declared}");
     }
+}
+
+#[test]
+fn a_text_for_a_pattern_is_short_unless_the_rule_says_otherwise() {
+    let long = |length: usize| format!(r#"let s = ""; s.pad({length}, "a"); s"#);
+    let shown = "a".repeat(64);
+    // A long text is waited for.
+    let check = |declared: &str, value: &str| {
+        let checked = fiber::run(fiber::Limits::default(), || check(declared, value));
+        tokio::runtime::LocalRuntime::new().unwrap().block_on(checked).unwrap()
+    };
+    let message = format!("`p` is `{shown}…`, which is longer than 65536 bytes, expected a text that matches `a+`");
+    assert_eq!(check("#{pattern: \"a+\"}", &long(65_537)), message);
+    assert!(check("#{pattern: \"a+\"}", &long(65_536)).ends_with('"'));
+    assert!(check("#{pattern: \"a+\", max_length: 100000}", &long(65_537)).ends_with('"'));
+    assert!(check("#{}", &long(65_537)).ends_with('"'));
+}
+
+#[test]
+fn a_long_text_is_matched_beside_the_worker() {
+    let rule = rule(r#"#{pattern: "(a|b?){1,400}"}"#).unwrap();
+    let checked = |length: usize| {
+        // What is done beside the worker is waited for.
+        let limits = fiber::Limits { waiting: fiber::Waiting::Refused, ..fiber::Limits::default() };
+        let checked = fiber::run(limits, || rule.check("p", &"a".repeat(length).into()).is_ok_and(|it| it.is_string()));
+        tokio::runtime::LocalRuntime::new().unwrap().block_on(checked).unwrap()
+    };
+    assert!(checked(60));
+    assert!(!checked(400));
+}
+
+#[test]
+fn others_have_their_turn_between_the_items_of_a_list() {
+    let rule = rule(r#"#{type: "string[]", pattern: "((a|b){10})+"}"#).unwrap();
+    let items: Dynamic = Array::from(vec!["a".repeat(60).into(); 20_000]).into();
+    tokio::runtime::LocalRuntime::new().unwrap().block_on(async {
+        let mut work = std::pin::pin!(fiber::run(fiber::Limits::default(), || rule.check("p", &items).is_ok()));
+        let mut turns = 0;
+        loop {
+            tokio::select! {
+                biased;
+                fits = &mut work => {
+                    assert!(fits.unwrap() && turns > 1, "{turns}");
+                    return;
+                }
+                () = tokio::task::yield_now() => turns += 1,
+            }
+        }
+    });
 }
