@@ -145,9 +145,14 @@ fn change<T>(call: &NativeCallContext, key: &str, decide: impl FnOnce(Option<&Va
         return Err(raise(call, format!("{message}\nhint: `crypto::sha256(key)` is a short one")));
     }
     // What the store keeps and gives up is no script's.
-    memory::apart(|| STORE.change(key, decide)).map_err(|TooLarge { bytes, most }| {
+    let changed = memory::apart(|| STORE.change(key, decide)).map_err(|TooLarge { bytes, most }| {
         raise(call, format!("the value takes {bytes} bytes, `store.max-memory` is {most}"))
-    })
+    })?;
+    // For a large value hundreds of thousands may have to go.
+    while memory::apart(|| STORE.make_room()) {
+        fiber::slice().map_err(|stop| Wrong::from(stop).raise(call))?;
+    }
+    Ok(changed)
 }
 
 fn increment(call: &NativeCallContext, key: &str, by: INT, end: End) -> Result<INT> {
@@ -172,10 +177,9 @@ fn replace(call: &NativeCallContext, key: &str, old: &Dynamic, new: &Dynamic, en
 
 fn keys(call: &NativeCallContext, prefix: &str) -> Result<Array> {
     let stopped = |stop| Wrong::from(stop).raise(call);
-    let mut keys = STORE.keys(prefix, fiber::slice).map_err(stopped)?;
-    keys.sort_unstable();
+    let keys = STORE.keys(prefix, MOST_KEYS, fiber::slice).map_err(stopped)?;
     fiber::room(MOST_KEYS * LONGEST_KEY).map_err(stopped)?;
-    Ok(keys.iter().take(MOST_KEYS).map(|it| it.as_ref().into()).collect())
+    Ok(keys.iter().map(|it| it.as_ref().into()).collect())
 }
 
 fn end(call: &NativeCallContext, time: &Dynamic) -> Result<End> {

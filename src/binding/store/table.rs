@@ -18,6 +18,8 @@ const SHARDS: usize = 16;
 const ENTRY_BYTES: usize = 160;
 /// Entries whose time is over that one change of a shard takes out.
 const EXPIRED_AT_ONCE: usize = 32;
+/// Entries that go in one step where room is made; each takes about a microsecond.
+const EVICTED_AT_ONCE: usize = 500;
 
 /// A value as it is kept: cheap to copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,7 +92,7 @@ impl Table {
     /// Changes how much the table may hold; what is too much goes at once.
     pub fn limit(&self, most: usize) {
         self.most.store(most, Relaxed);
-        self.make_room(0);
+        while self.make_room() {}
     }
 
     pub fn get(&self, key: &str) -> Option<Value> {
@@ -126,7 +128,8 @@ impl Table {
         }
     }
 
-    /// Looks at a key's value and changes it in one step.
+    /// Looks at a key's value and changes it in one step. Afterwards the table may hold too much, until
+    /// [`Table::make_room`] has been called as often as it asks for.
     ///
     /// # Errors
     /// If the new value is larger than all that the table may hold; nothing is changed then.
@@ -157,17 +160,19 @@ impl Table {
             shard.ends.insert((end, used), key.clone());
         }
         // Counted while the shard is locked, or another worker could count it out before.
-        let held = self.held.fetch_add(bytes, Relaxed) + bytes;
+        self.held.fetch_add(bytes, Relaxed);
         shard.entries.insert(key, Entry { value, end, number: used, used });
-        drop(shard);
-        if held > most {
-            self.make_room(used);
-        }
         Ok(outcome)
     }
 
-    /// The keys that begin with `prefix`; `between` is called after each part of the search, without a lock.
-    pub fn keys<E>(&self, prefix: &str, mut between: impl FnMut() -> Result<(), E>) -> Result<Vec<Arc<str>>, E> {
+    /// The first `most` of the keys that begin with `prefix`, sorted; `between` is called after each part of the search,
+    /// without a lock.
+    pub fn keys<E>(
+        &self,
+        prefix: &str,
+        most: usize,
+        mut between: impl FnMut() -> Result<(), E>,
+    ) -> Result<Vec<Arc<str>>, E> {
         let now = Instant::now();
         let mut keys = Vec::new();
         for shard in &self.shards {
@@ -175,25 +180,38 @@ impl Table {
             let live = shard.entries.iter().filter(|(key, it)| key.starts_with(prefix) && it.lives(now));
             keys.extend(live.map(|(key, _)| key.clone()));
             drop(shard);
+            // All of them may be as many as the memory has room for: they are not sorted in one step.
+            if keys.len() > most {
+                keys.select_nth_unstable(most);
+                keys.truncate(most);
+            }
             between()?;
         }
+        keys.sort_unstable();
         Ok(keys)
     }
 
-    /// Lets values go until the rest fits, but for that which was put in at `but`.
-    fn make_room(&self, but: u64) {
-        let now = Instant::now();
+    /// Lets some values go if the table holds too much; whether it has to be called again. One that was just put in
+    /// is the last to go, and fits alone.
+    #[must_use]
+    pub fn make_room(&self) -> bool {
         let is_full = || self.held.load(Relaxed) > self.most.load(Relaxed);
-        for shard in &self.shards {
-            let mut shard = lock(shard);
-            while is_full() && self.expel(&mut shard, now) {}
+        if !is_full() {
+            return false;
         }
-        while is_full() {
-            let oldest = self.shards.iter().filter_map(|shard| {
-                let used = lock(shard).entries.front().map(|(_, it)| it.used)?;
-                (used != but).then_some((used, shard))
-            });
-            let Some((used, shard)) = oldest.min_by_key(|(used, _)| *used) else { return };
+        let now = Instant::now();
+        for shard in &self.shards {
+            if is_full() && self.expel(&mut lock(shard), now) {
+                return true;
+            }
+        }
+        for _ in 0..EVICTED_AT_ONCE {
+            if !is_full() {
+                return false;
+            }
+            let used = |shard: &Mutex<Shard>| lock(shard).entries.front().map(|(_, it)| it.used);
+            let oldest = self.shards.iter().filter_map(|shard| Some((used(shard)?, shard)));
+            let Some((used, shard)) = oldest.min_by_key(|(used, _)| *used) else { return false };
             let mut shard = lock(shard);
             let key = shard.entries.front().filter(|(_, it)| it.used == used).map(|(key, _)| key.clone());
             // Another worker may have used it meanwhile.
@@ -201,6 +219,7 @@ impl Table {
                 self.take(&mut shard, &key);
             }
         }
+        true
     }
 
     /// Takes out some entries whose time is over; whether there may be more.
@@ -270,7 +289,13 @@ mod tests {
     use super::*;
 
     fn set(table: &Table, key: &str, bytes: usize, end: End) -> Result<(), TooLarge> {
-        table.change(key, |_| Change::Keep(Value::Json(vec![b'x'; bytes].into()), end, ()))
+        table.change(key, |_| Change::Keep(Value::Json(vec![b'x'; bytes].into()), end, ()))?;
+        make_room(table);
+        Ok(())
+    }
+
+    fn make_room(table: &Table) {
+        while table.make_room() {}
     }
 
     fn there<'a>(table: &Table, keys: &[&'a str]) -> Vec<&'a str> {
@@ -349,6 +374,34 @@ mod tests {
         table.limit(10_000);
         assert!(table.held.load(Relaxed) <= 10_000);
         assert!(table.get("99").is_some() && table.get("0").is_none());
+    }
+
+    #[test]
+    fn much_goes_in_many_steps() {
+        let table = Table::new(1 << 20);
+        for key in 0..5000 {
+            set(&table, &key.to_string(), 1, End::Never).unwrap();
+        }
+        table.change("large", |_| Change::Keep(Value::Json(vec![0; 1_000_000].into()), End::Never, ())).unwrap();
+        let mut steps = 1;
+        while table.make_room() {
+            steps += 1;
+        }
+        assert!(steps >= 10, "{steps}");
+        assert!(table.held.load(Relaxed) <= 1 << 20);
+        assert_eq!(there(&table, &["0", "large"]), ["large"]);
+        assert!(!table.make_room());
+    }
+
+    #[test]
+    fn the_first_keys_are_found_whichever_shard_holds_them() {
+        let table = Table::new(1 << 20);
+        for key in 0..2000 {
+            set(&table, &format!("{key:04}"), 1, End::Never).unwrap();
+        }
+        let keys = table.keys("1", 3, || Ok::<_, ()>(())).unwrap();
+        assert_eq!(keys.iter().map(|it| &**it).collect::<Vec<_>>(), ["1000", "1001", "1002"]);
+        assert_eq!(table.keys("19", 1000, || Ok::<_, ()>(())).unwrap().len(), 100);
     }
 
     #[test]
