@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use http::header::{AUTHORIZATION, COOKIE, HeaderName, SET_COOKIE};
+use http::header::{AUTHORIZATION, COOKIE, HeaderName, PROXY_AUTHORIZATION, REFERER, SET_COOKIE};
 use http::request::Parts;
 
-use super::{Presented, Settings, decode, is_secret};
+use super::{Settings, decode, is_secret};
 use crate::http::Mask;
 
 /// What stands in a log in place of a key.
@@ -44,7 +44,9 @@ impl Redaction {
     /// Whether the values of the parameter `name` are hidden: of those that a configuration names, and
     /// of those that are called a secret.
     pub fn hides_parameter(&self, name: &str) -> bool {
-        is_secret(name) || self.parameters.iter().any(|it| it == name)
+        // A script reads `key[]` as `key`.
+        let plain = name.strip_suffix("[]").unwrap_or(name);
+        is_secret(plain) || self.parameters.iter().any(|it| it == plain || it == name)
     }
 
     /// The same of a header. Of cookies each value is hidden, and their names are not.
@@ -94,32 +96,68 @@ impl Redaction {
 
 impl Mask for Arc<Redaction> {
     fn masked(&self, head: &Parts, text: &str) -> Option<String> {
-        let secrets = self.secrets(head).filter(|it| it.len() >= LEAST_KEY && text.contains(it.as_ref()));
-        let mut secrets: Vec<_> = secrets.collect();
+        let mut secrets = self.secrets(head);
+        secrets.retain(|it| text.contains(it.as_str()));
         // One may be a part of another.
         secrets.sort_by_key(|it| std::cmp::Reverse(it.len()));
-        let masked = secrets.iter().fold(Cow::Borrowed(text), |text, it| text.replace(it.as_ref(), "***").into());
+        let masked = secrets.iter().fold(Cow::Borrowed(text), |text, it| text.replace(it.as_str(), "***").into());
         let masked = String::from_utf8_lossy(&without_passwords(masked.as_bytes())).into_owned();
         (masked != text).then_some(masked)
     }
 }
 
 impl Redaction {
-    /// What a request brings where keys stand, in every spelling.
-    fn secrets<'a>(&'a self, head: &'a Parts) -> impl Iterator<Item = Cow<'a, str>> {
-        let pairs = || head.uri.query().unwrap_or("").split('&').filter_map(|it| it.split_once('='));
-        let decoded = |value: &str| String::from_utf8_lossy(&decode(value.as_bytes())).into_owned();
-        let keys: Vec<String> =
-            pairs().filter(|it| self.hides_parameter(&name(it.0.as_bytes()))).map(|it| decoded(it.1)).collect();
-        let spellings: Vec<_> = pairs().map(|it| it.1).filter(|it| keys.contains(&decoded(it))).collect();
-        let headers = head.headers.iter().filter(|(name, _)| self.hides(name));
-        // `Bearer TOKEN` and `Basic …`: the scheme is no secret.
-        let credentials = headers.filter_map(|(_, value)| {
-            let value = value.to_str().ok()?;
-            Some(value.split_once(' ').map_or(value, |(_, credentials)| credentials.trim()))
-        });
-        let borrowed = credentials.chain(spellings).map(Cow::Borrowed);
-        keys.into_iter().map(Cow::Owned).chain(borrowed)
+    /// What a request brings where keys stand, in every spelling; cookies, of which each may be one.
+    fn secrets(&self, head: &Parts) -> Vec<String> {
+        let mut secrets = Vec::new();
+        self.add_of_query(head.uri.query().unwrap_or("").as_bytes(), &mut secrets);
+        for (name, value) in &head.headers {
+            let value = value.as_bytes();
+            if *name == COOKIE {
+                let cookies =
+                    value.split(|byte| *byte == b';').filter_map(|it| it.splitn(2, |byte| *byte == b'=').nth(1));
+                cookies.for_each(|it| add(it.trim_ascii(), &mut secrets));
+            } else if self.hides(name) {
+                // `Bearer TOKEN` and `Basic …`: the scheme is no secret.
+                let credentials = memchr::memchr(b' ', value).map(|space| value[space..].trim_ascii());
+                let has_scheme = [AUTHORIZATION, PROXY_AUTHORIZATION].contains(name) && credentials.is_some();
+                if !has_scheme {
+                    add(value, &mut secrets);
+                }
+                credentials.into_iter().for_each(|it| add(it, &mut secrets));
+            } else if *name == REFERER
+                && let Some(query) = memchr::memchr(b'?', value)
+            {
+                self.add_of_query(&value[query + 1..], &mut secrets);
+            }
+        }
+        secrets
+    }
+
+    /// The keys of a query, decoded, and all that would be the same when it is decoded.
+    fn add_of_query(&self, query: &[u8], secrets: &mut Vec<String>) {
+        let pairs = || {
+            let pairs = query.split(|byte| *byte == b'&');
+            pairs.filter_map(|pair| memchr::memchr(b'=', pair).map(|equals| (&pair[..equals], &pair[equals + 1..])))
+        };
+        let hidden = pairs().filter(|(raw, _)| self.hides_parameter(&name(raw)));
+        let keys: Vec<Vec<u8>> = hidden.map(|(_, value)| decode(value)).collect();
+        if keys.is_empty() {
+            return;
+        }
+        pairs().map(|(_, value)| value).filter(|it| keys.contains(&decode(it))).for_each(|it| add(it, secrets));
+        keys.iter().for_each(|it| add(it, secrets));
+    }
+}
+
+/// Adds a secret as a text would have it: what is no UTF-8 is shown in one of two ways.
+fn add(secret: &[u8], secrets: &mut Vec<String>) {
+    if secret.len() < LEAST_KEY {
+        return;
+    }
+    secrets.push(String::from_utf8_lossy(secret).into_owned());
+    if std::str::from_utf8(secret).is_err() {
+        secrets.push(secret.iter().map(|byte| char::from(*byte)).collect());
     }
 }
 
@@ -153,25 +191,10 @@ fn without_passwords(text: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(hidden)
 }
 
-impl Settings {
-    /// Gives `text` with the key that the request brings, as it is and as its query spells it,
-    /// replaced by `***`.
-    pub fn masked(&self, head: &Parts, mut text: String) -> String {
-        let Presented::Key(key) = self.presented(head) else { return text };
-        if key.as_str().len() < LEAST_KEY {
-            return text;
-        }
-        let values = head.uri.query().unwrap_or("").split('&').filter_map(|it| it.split_once('=')).map(|it| it.1);
-        let spellings = values.filter(|it| decode(it.as_bytes()) == key.as_str().as_bytes());
-        for spelling in spellings.chain([key.as_str()]) {
-            text = text.replace(spelling, "***");
-        }
-        text
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use http::HeaderValue;
+
     use super::*;
     use crate::directive::apply;
 
@@ -264,18 +287,46 @@ mod tests {
 
     #[test]
     fn the_key_of_a_request_is_masked_in_every_spelling_of_its_query() {
-        let settings = apply(Settings::default(), "auth.api-key: {query: key, sql: 'SELECT ?'}").unwrap();
+        let redaction = Arc::new(redaction());
         for (query, text, expected) in [
-            ("key=s3cret-key", "threw s3cret-key", "threw ***"),
             ("key=s3cret%2Dkey", "s3cret%2Dkey is s3cret-key", "*** is ***"),
             ("key=a%2Bb%2Fcdef==", "key=a%2Bb%2Fcdef== is a+b/cdef==", "key=*** is ***"),
             ("key=two+words", "two+words is two words", "*** is ***"),
             ("key=s3cret-key&other=s3cret%2Dkey", "s3cret%2Dkey", "***"),
+            ("key=s3cret-key&key=another-key", "s3cret-key, another-key", "***, ***"),
+            ("key%5B%5D=s3cret-key&key[]=another-key", "s3cret-key, another-key", "***, ***"),
+            ("key=s3cret%FFkey", "s3cret%FFkey s3cret\u{FFFD}key s3cretÿkey", "*** *** ***"),
+            ("key=schlüssel", "schlüssel", "***"),
             ("key=short", "short", "short"),
             ("other=s3cret-key", "s3cret-key", "s3cret-key"),
         ] {
             let request = http::Request::get(format!("/p?{query}")).body(()).unwrap();
-            assert_eq!(settings.masked(&request.into_parts().0, text.to_owned()), expected, "{query}");
+            let masked = redaction.masked(&request.into_parts().0, text);
+            assert_eq!(masked.as_deref().unwrap_or(text), expected, "{query}");
         }
+    }
+
+    #[test]
+    fn the_keys_in_headers_are_masked_whatever_bytes_they_have() {
+        let redaction = Arc::new(redaction());
+        for (name, value, text, expected) in [
+            ("x-api-key", "two words and more", "two words and more; words and more", "***; ***"),
+            ("x-api-key", "schlüssel", "it is schlüssel", "it is ***"),
+            ("x-api-key", "s3cret\u{FF}key", "s3cret\u{FF}key", "***"),
+            ("authorization", "Bearer schlüssel", "Bearer schlüssel", "Bearer ***"),
+            ("authorization", "Basic  czNjcmV0LWtleQ== ", "Basic  czNjcmV0LWtleQ==", "Basic  ***"),
+            ("proxy-authorization", "Basic czNjcmV0LWtleQ==", "Basic czNjcmV0LWtleQ==", "Basic ***"),
+            ("referer", "http://h/p?a=b&key=s3cret%2Dkey", "p?a=b&key=s3cret%2Dkey s3cret-key", "p?a=b&key=*** ***"),
+            ("cookie", "a=b; sid=s3cret-key=; theme", "a=b; sid=s3cret-key=", "a=b; sid=***"),
+            ("user-agent", "s3cret-key", "s3cret-key", "s3cret-key"),
+        ] {
+            let request = http::Request::get("/").header(name, HeaderValue::from_bytes(value.as_bytes()).unwrap());
+            let masked = redaction.masked(&request.body(()).unwrap().into_parts().0, text);
+            assert_eq!(masked.as_deref().unwrap_or(text), expected, "{name}: {value}");
+        }
+        let latin = HeaderValue::from_bytes(b"s3cret\xFFkey").unwrap();
+        let request = http::Request::get("/").header("x-api-key", latin).body(()).unwrap();
+        let masked = redaction.masked(&request.into_parts().0, "s3cret\u{FFFD}key s3cretÿkey");
+        assert_eq!(masked.as_deref(), Some("*** ***"));
     }
 }

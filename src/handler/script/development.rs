@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use serde::Serialize;
 
 use super::page;
-use crate::auth::{self, Redaction};
+use crate::auth::Redaction;
 use crate::envelope;
 use crate::http::{Body, Meant, Request, Response};
 use crate::script::{Env, Group, Trace};
@@ -55,7 +55,6 @@ pub(super) struct Fault<'a> {
     pub(super) trace: &'a Trace,
     pub(super) status: StatusCode,
     pub(super) envelope: &'a envelope::Settings,
-    pub(super) auth: &'a auth::Settings,
     pub(super) redaction: &'a Redaction,
 }
 
@@ -186,7 +185,7 @@ impl Mask<'_> {
         let text = self.values.iter().fold(Cow::Borrowed(text), |text, value| {
             if text.contains(value) { text.replace(value, HIDDEN).into() } else { text }
         });
-        self.fault.auth.masked(&self.fault.request.head, text.into_owned())
+        self.fault.request.masked(&text).into_owned()
     }
 }
 

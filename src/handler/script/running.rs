@@ -112,8 +112,8 @@ impl Running {
     fn fault(&self, request: &Request, env: &Env, status: StatusCode, trace: &Trace) -> Response {
         self.log(request, trace);
         let mut response = if self.development {
-            let (envelope, auth, redaction) = (&self.envelope, &self.auth, &self.redaction);
-            Fault { request, env, trace, status, envelope, auth, redaction }.response()
+            let (envelope, redaction) = (&self.envelope, &self.redaction);
+            Fault { request, env, trace, status, envelope, redaction }.response()
         } else {
             self.envelope.error_response(status, None)
         };
@@ -180,8 +180,6 @@ impl Running {
     }
 
     fn log(&self, request: &Request, trace: &Trace) {
-        // A script may have put the query, and the key in it, into what it threw.
-        let trace = self.auth.masked(&request.head, trace.to_string());
         let target = request.head.uri.to_string();
         let target = self.redaction.redacted(&target);
         request.report(&format!("{trace}\n  request: {} {target} ({})", request.head.method, request.id));
