@@ -151,6 +151,22 @@ impl Request {
     }
 }
 
+/// Whether a header is the connection's own (RFC 9110 §7.6.1): nobody but the server says how a message is framed.
+/// `trailer` (§6.6.2) announces what is never sent, and `datagram-flow-id` is dropped by h2o, too.
+pub fn is_connections_own(name: &http::HeaderName) -> bool {
+    matches!(
+        name.as_str(),
+        "connection"
+            | "datagram-flow-id"
+            | "keep-alive"
+            | "proxy-connection"
+            | "te"
+            | "trailer"
+            | "transfer-encoding"
+            | "upgrade"
+    )
+}
+
 /// Names a request in logs and for scripts, as 16 hexadecimal digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Id(pub u64);

@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 
-use crate::http::{Body, Response};
+use crate::http::{Body, Response, is_connections_own};
 
 mod content;
 mod cookie;
@@ -61,9 +61,10 @@ impl Reply {
     pub fn add_header(&mut self, name: &str, value: &str) -> Result<(), String> {
         let name = header_name(name)?;
         if is_connections_own(&name) {
-            if name == header::CONTENT_LENGTH {
-                self.length = value.trim().parse().ok();
-            }
+            return Ok(());
+        }
+        if name == header::CONTENT_LENGTH {
+            self.length = value.trim().parse().ok();
             return Ok(());
         }
         self.has_variables |= matches!(name.as_str().as_bytes(), [b'x', ..]) && name.as_str().starts_with(VARIABLE);
@@ -71,6 +72,15 @@ impl Reply {
             return self.append(&name, value);
         }
         value.split('\n').try_for_each(|line| self.append(&name, line))
+    }
+
+    /// Takes the body of another reply, with those of its headers that go with it: that this one hasn't.
+    pub fn take_body(&mut self, other: Reply) {
+        for name in other.headers.keys().filter(|it| !self.headers.contains_key(*it)).cloned().collect::<Vec<_>>() {
+            self.headers.extend(other.headers.get_all(&name).iter().map(|value| (name.clone(), value.clone())));
+        }
+        self.body = other.body;
+        self.has_variables |= other.has_variables;
     }
 
     fn append(&mut self, name: &HeaderName, line: &str) -> Result<(), String> {
@@ -143,13 +153,6 @@ fn quoted(text: &str) -> String {
     format!("`{}`", text.escape_debug())
 }
 
-fn is_connections_own(name: &HeaderName) -> bool {
-    matches!(
-        name.as_str(),
-        "connection" | "content-length" | "keep-alive" | "proxy-connection" | "te" | "transfer-encoding" | "upgrade"
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -179,7 +182,7 @@ mod tests {
     #[test]
     fn headers_of_the_connection_are_left_out() {
         let mut reply = Reply::empty(200);
-        for name in ["Connection", "transfer-encoding", "Content-Length", "keep-alive"] {
+        for name in ["Connection", "transfer-encoding", "Content-Length", "keep-alive", "Trailer", "datagram-flow-id"] {
             reply.add_header(name, "5").unwrap();
         }
         assert!(reply.headers.is_empty());

@@ -1,11 +1,9 @@
 //! `header.*`: headers of answers that the configuration adds, changes and takes off.
 
-use http::header::{
-    CONNECTION, CONTENT_LENGTH, DATE, Entry, HeaderMap, HeaderName, HeaderValue, SERVER, SET_COOKIE, TE,
-    TRANSFER_ENCODING, UPGRADE,
-};
+use http::header::{CONTENT_LENGTH, DATE, Entry, HeaderMap, HeaderName, HeaderValue, SERVER, SET_COOKIE};
 
 use crate::directive::{self, Directive, Kind, Level, Node, Problem, Problems, Repeat};
+use crate::http::is_connections_own;
 
 /// What is done to the headers of answers: outer levels first, in a level in the file's order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -230,8 +228,7 @@ fn name(item: &Node, text: &str) -> Result<HeaderName, Problem> {
 
 /// Those of the connection (RFC 9110 §7.6.1), the length of the body, and what h2o keeps from rewriting.
 fn is_prohibited(name: &HeaderName) -> bool {
-    [CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING, UPGRADE, TE, DATE, SERVER].contains(name)
-        || matches!(name.as_str(), "keep-alive" | "proxy-connection")
+    is_connections_own(name) || [CONTENT_LENGTH, DATE, SERVER].contains(name)
 }
 
 fn place(headers: &mut HeaderMap, way: Way, name: &HeaderName, value: &HeaderValue) {

@@ -196,10 +196,7 @@ fn set_file(reply: &mut Reply, body: Dynamic) -> std::result::Result<(), String>
     if matches!(file.body, Content::Bytes(_)) {
         return part_from(Dynamic::from(file)).map(|_| ());
     }
-    for name in file.headers.keys().filter(|it| !reply.headers.contains_key(*it)).cloned().collect::<Vec<_>>() {
-        reply.headers.extend(file.headers.get_all(&name).iter().map(|value| (name.clone(), value.clone())));
-    }
-    reply.body = file.body;
+    reply.take_body(file);
     Ok(())
 }
 

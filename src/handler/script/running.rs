@@ -78,7 +78,8 @@ impl Running {
             Ok(Ended::Failed(trace)) => {
                 Ok(Outcome::Answer(self.fault(request, env, StatusCode::INTERNAL_SERVER_ERROR, &trace)))
             }
-            Ok(Ended::Filtered(trace, reply)) => {
+            Ok(Ended::Filtered(trace, mut reply)) => {
+                request.variables.borrow_mut().extend(reply.take_variables());
                 let fault = self.fault(request, env, StatusCode::INTERNAL_SERVER_ERROR, &trace);
                 let answer = self.response(request, env, reply);
                 Ok(Outcome::Answer(self.filtered(fault, answer)))
