@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, StatusCode, Version, header};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header};
 
 use super::in_flight::InFlight;
 use crate::access_log::{Buffers, Logs, Record};
@@ -120,8 +120,14 @@ impl State {
 }
 
 /// Whom the request is for (RFC 9112 §3.2): the target's own authority, or the Host header, which
-/// HTTP/1.1 requires.
+/// HTTP/1.1 requires. What has an authority alone is for CONNECT, `*` for OPTIONS.
 fn authority(head: &Parts) -> Result<&str, &'static str> {
+    let path = head.uri.path();
+    let is_target =
+        path.starts_with('/') || head.method == Method::CONNECT || (path == "*" && head.method == Method::OPTIONS);
+    if !is_target {
+        return Err("the request's target is neither a path nor a URL");
+    }
     if let Some(authority) = head.uri.authority() {
         return Ok(authority.as_str());
     }
