@@ -36,6 +36,7 @@ impl Source {
     /// where there is none.
     pub fn excerpt(&self, position: Position, width: usize) -> String {
         let Some((number, line)) = self.line(position) else { return String::new() };
+        let line = shown(line, skipped(line, position));
         let label = (number + self.line - 1).to_string();
         let (margin, indent) = (" ".repeat(label.len()), " ".repeat(self.indent));
         let caret = self.caret(position, width);
@@ -45,9 +46,12 @@ impl Source {
     /// What stands below the line of a position to point to `width` characters of it.
     pub(super) fn caret(&self, position: Position, width: usize) -> String {
         let line = self.line(position).map_or("", |it| it.1);
-        let before = line.chars().take(position.position().unwrap_or(1).saturating_sub(1));
+        let skipped = skipped(line, position);
+        let column = position.position().unwrap_or(1).saturating_sub(1) - skipped;
+        let before = line.chars().skip(skipped).take(column);
         let before: String = before.map(|it| if it == '\t' { '\t' } else { ' ' }).collect();
-        format!("{before}{}", "^".repeat(width.max(1)))
+        let cut = if skipped > 0 { " " } else { "" };
+        format!("{cut}{before}{}", "^".repeat(width.min(LINE.saturating_sub(column)).max(1)))
     }
 
     /// The line of a position with its number in the script.
@@ -59,12 +63,33 @@ impl Source {
     }
 
     /// The lines around a position with their numbers in the file, and whether it is on the line.
-    pub(super) fn around(&self, position: Position) -> Vec<(usize, &str, bool)> {
+    pub(super) fn around(&self, position: Position) -> Vec<(usize, String, bool)> {
         const BESIDE: usize = 6;
         let Some((line, _)) = self.line(position) else { return Vec::new() };
         let lines = self.text.lines().enumerate().skip(line.saturating_sub(BESIDE + 1)).take(2 * BESIDE + 1);
-        lines.map(|(index, text)| (index + self.line, text, index + 1 == line)).collect()
+        let cut = |text, is_here| shown(text, if is_here { skipped(text, position) } else { 0 });
+        lines.map(|(index, text)| (index + self.line, cut(text, index + 1 == line), index + 1 == line)).collect()
     }
+}
+
+/// The longest part of a line that is shown, in characters.
+const LINE: usize = 200;
+
+/// How many characters of a long line are left out before what is shown around a position.
+fn skipped(line: &str, position: Position) -> usize {
+    if line.len() <= LINE || line.chars().count() <= LINE {
+        return 0;
+    }
+    position.position().unwrap_or(1).saturating_sub(1 + LINE / 2)
+}
+
+/// A line as it is shown: one of a script that a program has written may have thousands of characters.
+fn shown(line: &str, skipped: usize) -> String {
+    let before = if skipped > 0 { "…" } else { "" };
+    let mut rest = line.chars().skip(skipped);
+    let part: String = rest.by_ref().take(LINE).collect();
+    let after = if rest.next().is_some() { "…" } else { "" };
+    format!("{before}{part}{after}")
 }
 
 /// The texts that a script consists of: its own, and those of the modules that it imports.
@@ -96,5 +121,29 @@ mod tests {
             Source { name: "host.yaml".into(), path: "host.yaml".into(), text: "1\n2".into(), line: 10, indent: 4 };
         assert_eq!(source.place(Position::new(2, 1)), "host.yaml:11:5");
         assert_eq!(source.excerpt(Position::new(2, 1), 1), "\n  11 |     2\n     |     ^");
+    }
+
+    #[test]
+    fn a_long_line_is_cut_around_its_place() {
+        let long = format!("\t{}wrong{}", "ä".repeat(10_000), "ö".repeat(10_000));
+        let source = Source {
+            name: "a.rhai".into(),
+            path: "a.rhai".into(),
+            text: format!("x\n{long}\ny").into(),
+            line: 1,
+            indent: 0,
+        };
+        for (column, width) in [(1, 1), (10_002, 5), (20_000, 1), (20_006, 5), (10_002, 10_000)] {
+            let excerpt = source.excerpt(Position::new(2, column), width);
+            let lines: Vec<&str> = excerpt.lines().collect();
+            let [_, line, caret] = lines[..] else { panic!("{excerpt}") };
+            assert!(line.chars().count() <= LINE + 8 && caret.chars().count() <= LINE + 8, "{excerpt}");
+            let at = caret.chars().position(|it| it == '^').unwrap();
+            assert_eq!(line.chars().nth(at), long.chars().nth(usize::from(column) - 1), "{excerpt}");
+        }
+        let around = source.around(Position::new(1, 1));
+        assert!(around.iter().all(|it| it.1.chars().count() <= LINE + 2));
+        let short = Source { text: "short".into(), ..source };
+        assert_eq!(short.excerpt(Position::new(1, 2), 2), "\n  1 | short\n    |  ^^");
     }
 }

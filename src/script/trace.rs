@@ -73,7 +73,7 @@ impl Trace {
     }
 
     /// The lines around the place, with their numbers, and whether it is on the line.
-    pub fn around(&self) -> Vec<(usize, &str, bool)> {
+    pub fn around(&self) -> Vec<(usize, String, bool)> {
         self.source.around(self.position)
     }
 
