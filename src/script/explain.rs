@@ -318,11 +318,20 @@ fn undefined_hint(source: &Source, name: &str, after: &str, functions: &[String]
     None
 }
 
+/// The function of the script that is called at a place.
+pub(super) fn called(source: &Source, position: Position) -> Option<&str> {
+    let line = Line::of(source, position);
+    let name = line.word();
+    let is_call = !name.is_empty() && line.after[name.len()..].trim_start().starts_with('(');
+    (is_call && declares(source, "fn", name)).then_some(name)
+}
+
 /// Whether the script has a line that declares `name`.
 fn declares(source: &Source, keyword: &str, name: &str) -> bool {
     source.text.lines().any(|line| {
         let line = line.trim_start();
-        let line = line.strip_prefix("export ").map_or(line, str::trim_start);
+        let modified = line.strip_prefix("export ").or_else(|| line.strip_prefix("private "));
+        let line = modified.map_or(line, str::trim_start);
         let rest = line.strip_prefix(keyword).and_then(|it| it.strip_prefix(' '));
         rest.and_then(|it| it.trim_start().strip_prefix(name))
             .is_some_and(|it| !it.starts_with(|it: char| it.is_alphanumeric() || it == '_'))

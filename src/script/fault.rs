@@ -13,7 +13,7 @@ pub fn raise(call: &NativeCallContext, value: impl Into<Dynamic>) -> Box<EvalAlt
     EvalAltResult::ErrorRuntime(value.into(), call.call_position()).into()
 }
 
-/// A stop that came out of a module: Rhai would forget where it was.
+/// A stop that a native was met by, or that came out of a module: Rhai would forget where it was.
 #[derive(Clone, Debug)]
 pub(super) struct StoppedAt {
     pub(super) stop: Stop,
@@ -32,7 +32,7 @@ pub(super) fn stop_of(error: &EvalAltResult) -> Option<Stop> {
     }
 }
 
-/// Where the script was stopped, if that was in a module.
+/// Where the script was stopped, if that is known.
 pub(super) fn stopped_at(error: &EvalAltResult) -> Option<StoppedAt> {
     match innermost(error) {
         EvalAltResult::ErrorTerminated(token, _) => token.read_lock::<StoppedAt>().map(|it| it.clone()),

@@ -8,6 +8,7 @@ use std::fmt;
 
 use rhai::{Dynamic, EvalAltResult, ImmutableString, Map, NativeCallContext, Position};
 
+use super::fault::StoppedAt;
 use crate::fiber::Stop;
 
 /// Why a native can't do what it was asked for.
@@ -50,7 +51,15 @@ impl Wrong {
     /// Makes an error of it that is raised where `context` was called: `#{status, message}` for
     /// the client's fault, the message as a string for the script's.
     pub fn raise(self, context: &NativeCallContext) -> Box<EvalAltResult> {
-        self.raise_at(context.call_position())
+        let position = context.call_position();
+        match self {
+            Wrong::Stopped(stop) if stop != Stop::CannotWait => {
+                // Rhai puts the place of each call around it in the place of its own.
+                let source = context.call_source().unwrap_or_default().into();
+                EvalAltResult::ErrorTerminated(Dynamic::from(StoppedAt { stop, source, position }), position).into()
+            }
+            wrong => wrong.raise_at(position),
+        }
     }
 
     /// The same for where there is no context.

@@ -139,24 +139,42 @@ impl Trace {
         methods: &dyn Fn(&str) -> Vec<String>,
     ) -> Trace {
         let inner = innermost(error);
-        let (path, source, position) = steps(sources, error, inner.position());
+        let (mut path, mut source, mut position) = steps(sources, error, inner.position());
+        if let Some((file, first)) = thrown_again(sources, inner) {
+            path.insert(0, format!("thrown again at {}", source.place(position)));
+            (source, position) = (file, first);
+        }
         let position = explain::after_dot(source, position);
         let found = explain::run(source, inner, position, &names(&source.name), methods);
         Trace { path, hint: found.hint, ..Trace::token(source, position, found.width, found.message) }
     }
 
-    /// A limit that was hit, at the innermost call that is known: Rhai keeps no more of its place.
+    /// A limit that was hit: where a native met it, or else at the outermost call of a function, of which Rhai keeps the place.
     pub(super) fn of_stop(sources: &Sources, error: &EvalAltResult, message: String) -> Trace {
         let (path, mut source, mut position) = steps(sources, error, innermost(error).position());
         let mut path = path;
         if let Some(stopped) = stopped_at(error) {
-            if !position.is_none() {
+            let file = sources.named(&stopped.source);
+            let is_there = position == stopped.position && source.name == file.name;
+            if !position.is_none() && !is_there {
                 path.insert(0, format!("called at {}", source.place(position)));
             }
-            (source, position) = (sources.named(&stopped.source), stopped.position);
+            (source, position) = (file, stopped.position);
+        } else if let Some(name) = explain::called(source, position) {
+            path.insert(0, format!("in `{name}` or in what it calls"));
         }
         Trace { path, ..Trace::token(source, position, 1, message) }
     }
+}
+
+/// Where an error of Rhai's own was first that was caught and is thrown again: it was caught as a map that says so.
+fn thrown_again<'s>(sources: &'s Sources, error: &EvalAltResult) -> Option<(&'s Source, Position)> {
+    let EvalAltResult::ErrorRuntime(thrown, _) = error else { return None };
+    let map = thrown.as_map_ref().ok().filter(|it| it.contains_key("error") && it.contains_key("message"))?;
+    let number = |name: &str| map.get(name)?.as_int().ok().and_then(|it| u16::try_from(it).ok());
+    let position = Position::new(number("line").filter(|it| *it > 0)?, number("position")?);
+    let file = map.get("source").and_then(|it| it.as_immutable_string_ref().ok().map(|it| it.clone()));
+    Some((sources.named(&file.unwrap_or_default()), position))
 }
 
 /// The calls that led to the error, from the inside out, and its file and place. A system error

@@ -10,14 +10,14 @@ pub(super) struct Line<'s> {
     pub(super) after: &'s str,
 }
 
-impl Line<'_> {
+impl<'s> Line<'s> {
     /// The word that begins at the place.
-    pub(super) fn word(&self) -> &str {
+    pub(super) fn word(&self) -> &'s str {
         let end = self.after.find(|it: char| !it.is_alphanumeric() && it != '_');
         &self.after[..end.unwrap_or(self.after.len())]
     }
 
-    pub(super) fn of(source: &Source, position: Position) -> Line<'_> {
+    pub(super) fn of(source: &'s Source, position: Position) -> Line<'s> {
         let line = position.line().and_then(|it| source.text.lines().nth(it - 1)).unwrap_or_default();
         let column = position.position().unwrap_or(1).saturating_sub(1);
         let split = line.char_indices().nth(column).map_or(line.len(), |it| it.0);
