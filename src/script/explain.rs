@@ -71,6 +71,13 @@ pub(super) fn unknown_module(source: &Source, name: &str, functions: &[String]) 
     say(format!("no module `{name}`"), Some(hint), name.chars().count())
 }
 
+/// A function that a namespace has not; `name` is the whole name.
+pub(super) fn unknown_member(name: &str, functions: &[String]) -> Explained {
+    let (_, member) = name.split_once("::").unwrap_or(("", name));
+    let hint = suggest(name, functions.iter().map(String::as_str)).map(|near| format!("did you mean `{near}`?"));
+    say(format!("no function `{name}`"), hint, member.chars().count())
+}
+
 /// Why a script failed at `position`. `names` are the functions and constants that it could have
 /// meant, `methods` the names of what can be called on a value of a type.
 pub(super) fn run(

@@ -64,24 +64,35 @@ fn of(path: &Expr, alias: &ImmutableString) -> Result<Import, Misplaced> {
     }
 }
 
-/// The first namespace that a script uses and that is not known: Rhai itself looks for it when the
-/// closure around it runs.
-pub(super) fn unknown_namespace(ast: &AST, is_known: &dyn Fn(&str) -> bool) -> Option<(Position, String)> {
-    let mut found: Option<(Position, String)> = None;
+/// What a script asks for in namespaces.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// Something in a namespace.
+    Namespace(String),
+    /// A function that stands right in a namespace, by its whole name.
+    Function(String),
+}
+
+/// The first that a script asks for and that is not known: Rhai itself looks for it when the closure around it runs.
+pub(super) fn unknown(ast: &AST, is_known: &dyn Fn(&Asked) -> bool) -> Option<(Position, Asked)> {
+    let mut found: Option<(Position, Asked)> = None;
     ast.walk(&mut |nodes: &[ASTNode<'_>]| {
-        let namespace = match nodes.last() {
-            Some(ASTNode::Expr(Expr::FnCall(call, position))) => Some((&call.namespace, *position)),
-            Some(ASTNode::Expr(Expr::Variable(variable, _, position))) => Some((&variable.2, *position)),
-            Some(ASTNode::Stmt(Stmt::FnCall(call, position))) => Some((&call.namespace, *position)),
-            _ => None,
+        let (namespace, function, position) = match nodes.last() {
+            Some(ASTNode::Expr(Expr::FnCall(call, position)) | ASTNode::Stmt(Stmt::FnCall(call, position))) => {
+                (&call.namespace, Some(&call.name), *position)
+            }
+            Some(ASTNode::Expr(Expr::Variable(variable, _, position))) => (&variable.2, None, *position),
+            _ => return true,
         };
-        if let Some((namespace, position)) = namespace
-            && !namespace.is_empty()
-            && !is_known(namespace.root())
-            && found.as_ref().is_none_or(|it| (position.line(), position.position()) < (it.0.line(), it.0.position()))
-        {
-            found = Some((position, namespace.root().to_owned()));
+        let is_first = |it: &(Position, Asked)| (position.line(), position.position()) < (it.0.line(), it.0.position());
+        if namespace.is_empty() || !found.as_ref().is_none_or(is_first) {
+            return true;
         }
+        let root = namespace.root();
+        let function =
+            function.filter(|_| namespace.path.len() == 1).map(|name| Asked::Function(format!("{root}::{name}")));
+        let asked = [Some(Asked::Namespace(root.to_owned())), function].into_iter().flatten();
+        found = asked.into_iter().find(|it| !is_known(it)).map(|it| (position, it)).or(found.take());
         true
     });
     found

@@ -8,7 +8,7 @@ use rhai::{AST, Dynamic, EvalAltResult, Identifier, OptimizationLevel, Position,
 use super::app::{AT_ITS_START, limit_message};
 use super::context::Context;
 use super::fault::stop_of;
-use super::imports::{self, Import};
+use super::imports::{self, Asked, Import};
 use super::json::Shapes;
 use super::library::{Key, Library, Loaded, interface};
 use super::modules::Modules;
@@ -121,12 +121,20 @@ impl<'a> Loading<'a> {
             .map_err(|error| self.led(Trace::of_parse(source, &error, self.functions), way))?;
         let imports = imports::imports(&ast)
             .map_err(|it| self.led(Trace::at(source, it.position, it.message).with_hint(it.hint), way))?;
-        let is_known = |name: &str| {
-            let mut namespaces = self.functions.iter().filter_map(|it| it.split_once("::")).map(|it| it.0);
-            name == "global" || imports.iter().any(|it| it.alias == name) || namespaces.any(|it| it == name)
+        let is_imported = |name: &str| name == "global" || imports.iter().any(|it| it.alias == name);
+        let is_known = |asked: &Asked| match asked {
+            Asked::Namespace(name) => {
+                let mut namespaces = self.functions.iter().filter_map(|it| it.split_once("::")).map(|it| it.0);
+                is_imported(name) || namespaces.any(|it| it == name)
+            }
+            // What a module has is known when it has run.
+            Asked::Function(name) => {
+                let namespace = name.split_once("::").map_or("", |it| it.0);
+                is_imported(namespace) || self.functions.contains(name)
+            }
         };
-        if let Some((position, name)) = imports::unknown_namespace(&ast, &is_known) {
-            return Err(self.led(Trace::of_namespace(source, position, &name, self.functions), way));
+        if let Some((position, asked)) = imports::unknown(&ast, &is_known) {
+            return Err(self.led(Trace::of_unknown(source, position, &asked, self.functions), way));
         }
         let literals = Shapes::literals(&ast);
         for import in &imports {

@@ -6,6 +6,7 @@ use rhai::{EvalAltResult, ParseError, Position};
 
 use super::explain;
 use super::fault::{innermost, is_closure, stopped_at};
+use super::imports::Asked;
 use super::source::{Source, Sources};
 
 /// An error in a script, ready to be read.
@@ -124,9 +125,12 @@ impl Trace {
         Trace { hint: found.hint, ..trace }
     }
 
-    /// A namespace that there is not.
-    pub(super) fn of_namespace(source: &Source, position: Position, name: &str, functions: &[String]) -> Trace {
-        let found = explain::unknown_module(source, name, functions);
+    /// A namespace that there is not, or a function that one has not.
+    pub(super) fn of_unknown(source: &Source, position: Position, asked: &Asked, functions: &[String]) -> Trace {
+        let found = match asked {
+            Asked::Namespace(name) => explain::unknown_module(source, name, functions),
+            Asked::Function(name) => explain::unknown_member(name, functions),
+        };
         Trace { hint: found.hint, ..Trace::token(source, position, found.width, found.message) }
     }
 

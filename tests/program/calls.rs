@@ -63,11 +63,11 @@ fn a_status_from_400_on_is_told_by_the_exit_status_and_beside_the_body() {
 
 #[test]
 fn a_script_that_fails_is_shown_with_its_line() {
-    let folder = configured("|env| {\n    db::frist(1)\n}\n");
+    let folder = configured("|env| {\n    frist(1)\n}\n");
     let (code, stdout, stderr) = call(&folder, &["/?a=b"]);
     assert_eq!((code, stdout.as_str()), (22, "{\"status\":\"Fail\",\"error_message\":\"Internal server error\"}"));
     assert!(stderr.starts_with("ERROR app.rhai:2:"), "{stderr}");
-    assert!(stderr.contains(": no function `db::frist`") && stderr.contains("\n  2 |     db::frist(1)\n"), "{stderr}");
+    assert!(stderr.contains(": no function `frist`") && stderr.contains("\n  2 |     frist(1)\n"), "{stderr}");
     assert!(stderr.contains("request: GET /?a=b ("), "{stderr}");
     assert!(stderr.ends_with("HTTP/1.1 500 Internal Server Error\n"), "{stderr}");
     assert!(!folder.path().join("access.log").exists());
