@@ -31,6 +31,14 @@ fn say(message: impl Into<String>, hint: Option<String>, width: usize) -> Explai
 pub(super) fn parse(source: &Source, error: &ParseError, functions: &[String]) -> Explained {
     let kind = &*error.0;
     let line = Line::of(source, error.1);
+    if let Some(word) = reserved::statement(kind, line.after) {
+        let hint = if line.before.trim().is_empty() {
+            missing_at(source, error.1)
+        } else {
+            Some(format!("it is missing before `{word}`"))
+        };
+        return say("expected `;` to terminate the statement before this one", hint, word.chars().count());
+    }
     if let Some(word) = reserved::word(kind, line.after) {
         let (message, hint) = reserved::explain(word, line.before, &line.after[word.len()..]);
         return say(message, Some(hint), word.chars().count());
@@ -50,14 +58,26 @@ pub(super) fn parse(source: &Source, error: &ParseError, functions: &[String]) -
         }
         // Rhai stumbles over what follows, which may be lines below.
         ParseErrorType::MissingToken(token, what) if token == ";" && line.before.trim().is_empty() => {
-            let before = source.text.lines().take(error.1.line().unwrap_or(1) - 1);
-            let is_code = |it: &str| !it.is_empty() && !it.starts_with("//");
-            let above = before.enumerate().filter(|(_, it)| is_code(it.trim())).last();
-            let hint = above.map(|(index, _)| format!("it is missing at the end of line {}", index + source.line));
-            say(format!("expected `;` {what}"), hint, line.word().chars().count().max(1))
+            say(format!("expected `;` {what}"), missing_at(source, error.1), line.word().chars().count().max(1))
         }
         other => say(lower_first(&other.to_string()), None, 1),
     }
+}
+
+/// Where a `;` is missing that the parser missed at the begin of a line: at the end of the last one before it that is no
+/// comment.
+fn missing_at(source: &Source, position: Position) -> Option<String> {
+    let mut above = None;
+    let mut is_comment = false;
+    for (index, line) in source.text.lines().take(position.line()?.checked_sub(1)?).enumerate() {
+        let line = line.trim();
+        let begins = line.starts_with("/*");
+        if !is_comment && !begins && !line.is_empty() && !line.starts_with("//") {
+            above = Some(index);
+        }
+        is_comment = (is_comment || begins) && !line.ends_with("*/");
+    }
+    above.map(|index| format!("it is missing at the end of line {}", index + source.line))
 }
 
 /// A namespace that there is not, at run time: what is called is not known before in closures.

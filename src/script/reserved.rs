@@ -1,6 +1,6 @@
 //! Rhai's reserved words, explained where its parser stumbles over one.
 
-use rhai::ParseErrorType;
+use rhai::{LexError, ParseErrorType};
 
 /// Words of the language that its parser takes for the begin of something else where a name is
 /// expected, and doesn't report as reserved.
@@ -10,12 +10,28 @@ const KEYWORDS: [&str; 27] = [
     "is",
 ];
 
+/// Words that begin a statement, and nothing else but names that can't be.
+const STATEMENTS: [&str; 11] =
+    ["const", "do", "export", "fn", "for", "import", "let", "loop", "private", "try", "while"];
+
+/// The word at which a statement begins while the one before it has no end; `after` is the line from its place on.
+pub(super) fn statement<'l>(error: &ParseErrorType, after: &'l str) -> Option<&'l str> {
+    let ParseErrorType::MissingToken(token, _) = error else { return None };
+    let word = first_word(after);
+    (token == ";" && STATEMENTS.contains(&word)).then_some(word)
+}
+
+fn first_word(text: &str) -> &str {
+    &text[..text.find(|it: char| !it.is_alphanumeric() && it != '_').unwrap_or(text.len())]
+}
+
 /// The reserved word or keyword that a parser's error is about; `after` is the line from its place on.
 pub(super) fn word<'l>(error: &ParseErrorType, after: &'l str) -> Option<&'l str> {
-    let end = after.find(|it: char| !it.is_alphanumeric() && it != '_').unwrap_or(after.len());
-    let word = &after[..end];
+    let word = first_word(after);
     let is_meant = match error {
         ParseErrorType::Reserved(reserved) => reserved == word,
+        ParseErrorType::BadInput(LexError::ImproperSymbol(symbol, _)) => symbol == word && word == "eval",
+        ParseErrorType::PropertyExpected if word == "eval" => true,
         ParseErrorType::PropertyExpected
         | ParseErrorType::VariableExpected
         | ParseErrorType::FnMissingName
@@ -45,6 +61,10 @@ pub(super) fn explain(word: &str, before: &str, after: &str) -> (String, String)
     let hint = match word {
         "null" | "nil" => "what is nothing is `()`".to_owned(),
         "call" if before.ends_with("fn") => "a script's function for requests is `fn handle(env)`".to_owned(),
+        "eval" => {
+            "a text can't be run as a script; what is only known later is chosen by `switch`, or kept as a closure"
+                .to_owned()
+        }
         "match" => "choose another name; to select by a value there is `switch`".to_owned(),
         "var" => "a variable is declared with `let`".to_owned(),
         "async" | "await" | "spawn" | "thread" | "go" | "yield" | "sync" => {
