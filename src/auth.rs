@@ -136,26 +136,13 @@ impl directive::Settings for Settings {
 }
 
 impl Settings {
-    /// Checks the key of a request. `None` where it needs none and has none.
+    /// The key of a request that is to be checked. `None` where it needs none and has none.
     ///
-    /// `lookup` runs a statement in a database with the key for its `?` and gives the first row.
     /// OPTIONS passes: a browser asks so, without a key, whether it may send one (Fetch, "CORS-preflight
     /// fetch").
     ///
     /// # Errors
-    /// If there is no good key. `lookup`'s error is passed on.
-    pub fn check<Row, E>(
-        &self,
-        head: &Parts,
-        lookup: impl FnOnce(&str, Option<&str>, &str) -> Result<Option<Row>, E>,
-    ) -> Result<Option<Found<Row>>, Denied<E>> {
-        self.ask(head)?.map(|key| self.find(&key, lookup)).transpose()
-    }
-
-    /// The key of a request that is to be checked. `None` where it needs none and has none.
-    ///
-    /// # Errors
-    /// As [`Settings::check`].
+    /// If there is no key, or one that can't be good.
     pub fn ask<E>(&self, head: &Parts) -> Result<Option<Key>, Denied<E>> {
         let Some(api_key) = &self.api_key else { return Ok(None) };
         if head.method == Method::OPTIONS {
@@ -171,8 +158,10 @@ impl Settings {
 
     /// What a key belongs to.
     ///
+    /// `lookup` runs a statement in a database with the key for its `?` and gives the first row.
+    ///
     /// # Errors
-    /// As [`Settings::check`].
+    /// If the key is not good. `lookup`'s error is passed on.
     pub fn find<Row, E>(
         &self,
         key: &Key,
@@ -346,7 +335,11 @@ mod tests {
     type Checked = Result<Option<Found<i64>>, Denied<Infallible>>;
 
     fn check(settings: &Settings, target: &str, headers: &[(&str, &str)]) -> Checked {
-        settings.check(&head(target, headers), table)
+        checked(settings, &head(target, headers))
+    }
+
+    fn checked(settings: &Settings, head: &Parts) -> Checked {
+        settings.ask(head)?.map(|key| settings.find(&key, table)).transpose()
     }
 
     #[test]
@@ -415,7 +408,7 @@ mod tests {
         let settings = settings(&format!("query: key, sql: '{SQL}'"));
         let mut preflight = head("/?key=x", &[]);
         preflight.method = Method::OPTIONS;
-        assert_eq!(settings.check(&preflight, table), Ok(None));
+        assert_eq!(checked(&settings, &preflight), Ok(None));
         let off = apply(settings, "auth.api-key: OFF").unwrap();
         assert_eq!(check(&off, "/", &[]), Ok(None));
     }
@@ -423,9 +416,9 @@ mod tests {
     #[test]
     fn a_lookup_that_fails_is_passed_on() {
         let settings = settings(&format!("query: key, database: main, sql: '{SQL}'"));
-        let checked =
-            settings.check(&head("/?key=x", &[]), |_, database, _| Err::<Option<()>, _>(database.map(String::from)));
-        assert_eq!(checked, Err(Denied::Failed(Some(String::from("main")))));
+        let found =
+            settings.find(&Key("x".to_owned()), |_, database, _| Err::<Option<()>, _>(database.map(String::from)));
+        assert_eq!(found, Err(Denied::Failed(Some(String::from("main")))));
         assert_eq!(settings.database(), Some(Some("main")));
         assert_eq!(settings.deny(&Denied::Failed(()), &envelope::Settings::default()).status(), 500);
     }

@@ -15,7 +15,7 @@ use crate::config::Config;
 use crate::db;
 use crate::error_log;
 use crate::script::Engines;
-use crate::server::{Local, Refusal, on_a_thread};
+use crate::server::{Local, Refusal, assume, on_a_thread};
 
 /// As curl's `--fail`: the status is 400 or above.
 const FAILED: u8 = 22;
@@ -23,7 +23,7 @@ const FAILED: u8 = 22;
 /// Answer one request as the server would, print the answer, and end
 ///
 /// Nothing listens and no server need run. It is done as at a start: migrations are applied, the scripts are started, and
-/// what the request changes in the databases is changed. What would go to the error log, such as the place where a script
+/// what the request changes in the databases is changed, by the user that the configuration names. What would go to the error log, such as the place where a script
 /// failed, goes to the standard error output; the access log gets no line. Ends with 0 for a status below 400, 22 for
 /// another, 78 for a mistake in the configuration.
 #[derive(Args, Debug)]
@@ -94,7 +94,9 @@ fn ask(config: &Config, request: http::Request<Bytes>) -> Result<http::Response<
     runtime.block_on(async {
         let local = Local::build(config, &Engines::new([binding::register as _])).await;
         let local = local.map_err(|problems| Refusal::Configuration(problems.join("\n")))?;
-        // Not before the scripts are known to be good, as when a server starts.
+        // As when a server starts: all that is made from now on is the user's.
+        config.process.user.as_ref().map(assume).transpose()?;
+        // Not before the scripts are known to be good.
         db::migrate(&config.databases).map_err(|error| Refusal::Configuration(error.to_string()))?;
         local.ask(request).await.map_err(system)
     })

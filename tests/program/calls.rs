@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::{MetadataExt, chown};
 use std::path::Path;
-use std::process::{Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
@@ -111,6 +112,45 @@ fn headers_and_bodies_arrive() {
     child.stdin.take().unwrap().write_all(b"piped").unwrap();
     let (_, stdout, _) = ended(child.wait_with_output().unwrap());
     assert!(stdout.ends_with("  piped"), "{stdout}");
+}
+
+#[test]
+fn a_call_is_done_where_it_is_told_and_an_unknown_host_is_the_first() {
+    let folder = configured("|env| text(env.HTTP_HOST)");
+    let elsewhere = tempfile::tempdir().unwrap();
+    let here = folder.path().to_str().unwrap();
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_rhaid"));
+        ended(command.args(arguments).current_dir(&elsewhere).output().unwrap())
+    };
+    for arguments in [["--chdir", here, "call", "/"], ["call", "/", "--chdir", here]] {
+        let (code, stdout, stderr) = run(&arguments);
+        assert_eq!((code, stdout.as_str(), stderr.as_str()), (0, "first:8080", ""));
+    }
+    let (code, _, stderr) = run(&["call", "/"]);
+    assert_eq!(code, 78, "{stderr}");
+    assert_eq!(call(&folder, &["http://unknown.example/"]).1, "unknown.example");
+}
+
+/// The process can become somebody else only where the tests are run by root.
+#[test]
+fn what_a_call_makes_is_the_users() {
+    let folder = configured("|env| json(db::value(\"SELECT count(*) FROM t\"))");
+    let path = |name: &str| folder.path().join(name);
+    let nobody = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let nobody = nobody.lines().find_map(|it| it.strip_prefix("nobody:")?.split(':').nth(1)?.parse::<u32>().ok());
+    let Some(nobody) = nobody.filter(|_| fs::metadata(folder.path()).unwrap().uid() == 0) else { return };
+    chown(folder.path(), Some(nobody), None).unwrap();
+    fs::create_dir(path("migrations")).unwrap();
+    fs::write(path("migrations/001_t.sql"), "CREATE TABLE t (id INTEGER);").unwrap();
+    let conf = fs::read_to_string(path("host.yaml")).unwrap();
+    let more = "user: nobody\ndatabases: {main: {url: 'sqlite:var/app.db', migrations: migrations}}\n";
+    fs::write(path("host.yaml"), format!("{more}{conf}")).unwrap();
+    let (code, stdout, stderr) = call(&folder, &["/"]);
+    assert_eq!((code, stdout.as_str()), (0, "0"), "{stderr}");
+    for made in ["var", "var/app.db"] {
+        assert_eq!(fs::metadata(path(made)).unwrap().uid(), nobody, "{made}");
+    }
 }
 
 #[test]

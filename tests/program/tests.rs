@@ -230,6 +230,21 @@ fn tests_are_chosen_by_name_and_none_is_no_success() {
 }
 
 #[test]
+fn tests_are_run_where_it_is_told_and_not_those_of_another_project() {
+    let folder = project("fn test_a() { assert_status(get(\"/\", #{host: \"unknown.example\"}), 200); }\n");
+    fs::create_dir(folder.path().join("other")).unwrap();
+    fs::write(folder.path().join("other/host.yaml"), CONF).unwrap();
+    fs::write(folder.path().join("other/b_test.rhai"), "fn test_b() { throw \"not mine\"; }\n").unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rhaid"));
+    command.args(["test", "--chdir", folder.path().to_str().unwrap()]).current_dir(&elsewhere);
+    let (code, stdout, stderr) = ended(command.output().unwrap());
+    assert_eq!((code, stderr.as_str()), (0, ""), "{stdout}");
+    let expected = "test app_test.rhai: test_a ... ok\n\ntest result: ok. 1 passed, 0 failed in ";
+    assert!(stdout.starts_with(expected), "{stdout}");
+}
+
+#[test]
 fn a_test_that_does_not_end_by_itself_is_stopped() {
     let folder = project(
         "fn test_a() { loop {} }\nfn test_b() { let x = []; loop { x.push(\"x\") } }\nfn test_c() { return; }\n",

@@ -1,10 +1,11 @@
 //! What is printed of tests: a line for each, then what failed, then how many.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::time::{Duration, Instant};
 
 /// What became of the tests so far.
 pub(super) struct Report {
+    out: Box<dyn Write + Send>,
     began: Instant,
     passed: usize,
     left_out: usize,
@@ -20,8 +21,9 @@ struct Failure {
 }
 
 impl Report {
-    pub(super) fn new() -> Report {
-        Report { began: Instant::now(), passed: 0, left_out: 0, failures: Vec::new() }
+    /// A report that is printed to `out`.
+    pub(super) fn new(out: impl Write + Send + 'static) -> Report {
+        Report { out: Box::new(out), began: Instant::now(), passed: 0, left_out: 0, failures: Vec::new() }
     }
 
     /// A test that was not asked for.
@@ -32,7 +34,7 @@ impl Report {
     /// A test that was run.
     pub(super) fn add(&mut self, name: String, outcome: Result<(), String>, log: Vec<String>) {
         let word = if outcome.is_ok() { "ok" } else { "FAILED" };
-        say(&format!("test {name} ... {word}\n"));
+        self.say(&format!("test {name} ... {word}\n"));
         match outcome {
             Ok(()) => self.passed += 1,
             Err(why) => self.failures.push(Failure { name, why, log }),
@@ -45,8 +47,14 @@ impl Report {
     }
 
     /// Says what failed, and how many there were of each.
-    pub(super) fn close(&self) {
-        say(&self.summary(self.began.elapsed()));
+    pub(super) fn close(&mut self) {
+        let summary = self.summary(self.began.elapsed());
+        self.say(&summary);
+    }
+
+    /// That nobody reads it is no fault.
+    fn say(&mut self, text: &str) {
+        let _ = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
     }
 
     fn summary(&self, took: Duration) -> String {
@@ -78,19 +86,13 @@ impl Report {
     }
 }
 
-/// That nobody reads it is no fault.
-fn say(text: &str) {
-    let mut out = io::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn what_a_test_logged_is_shown_if_it_failed() {
-        let mut report = Report::new();
+        let mut report = Report::new(std::io::sink());
         report.add("a_test.rhai: test_a".into(), Ok(()), vec!["INFO quiet".into()]);
         report.add("a_test.rhai: test_b".into(), Err("a_test.rhai:1:2: no".into()), vec!["ERROR loud\n  1 | x".into()]);
         report.leave_out();
@@ -102,7 +104,7 @@ mod tests {
 
     #[test]
     fn no_test_is_no_success() {
-        let report = Report::new();
+        let report = Report::new(std::io::sink());
         assert!(!report.is_success());
         assert_eq!(report.summary(Duration::ZERO), "\ntest result: no test was run. 0 passed, 0 failed in 0.00 s\n");
     }

@@ -27,7 +27,7 @@ pub(super) fn run_all(config: Config, files: &[PathBuf], filter: &str) -> Result
     let throwaway = overheard(|_| {}, || Throwaway::new(&config.databases));
     let throwaway = throwaway.map_err(|error| Refusal::Configuration(error.to_string()))?;
     let mut bench = Bench::new(config, throwaway);
-    let mut report = Report::new();
+    let mut report = Report::new(std::io::stdout());
     for file in files {
         let name = |test: &str| format!("{}: {test}", file.display());
         let suite = match bench.load(file) {
