@@ -126,7 +126,7 @@ impl directive::Settings for Settings {
         name: "auth.api-key",
         levels: &[Level::Global, Level::Host, Level::Path],
         repeat: Repeat::Once,
-        summary: "Asks for an API key (`bearer`, `header`, `query`: the first that is present decides) that `sql` finds or whose SHA-256 hash is among `keys` or in `keys-file`; `cache: 5s` remembers keys that `sql` found, with their rows, for that time in each worker, also if they are taken off in between; `OFF` asks for none. OPTIONS passes without a key: preflights are answered by `cors` where it is set, others by a router's routes; another handler has to look at the method, or it does for OPTIONS what it does for GET.",
+        summary: "Asks for an API key (`bearer`, `header`, `query`: the first that is present decides; of a repeated parameter the last, as for scripts) that `sql` finds or whose SHA-256 hash is among `keys` or in `keys-file`; `cache: 5s` remembers keys that `sql` found, with their rows, for that time in each worker, also if they are taken off in between; `OFF` asks for none. OPTIONS passes without a key: preflights are answered by `cors` where it is set, others by a router's routes; another handler has to look at the method, or it does for OPTIONS what it does for GET.",
         example: "auth.api-key: {bearer: ON, header: X-API-Key, query: key, sql: 'SELECT id, name FROM companies WHERE api = ?', required: ON}",
         apply: |settings, node| {
             settings.api_key = if node.is_off() { None } else { Some(Arc::new(read::read(node)?)) };
@@ -266,9 +266,9 @@ fn bearer(value: &HeaderValue) -> Option<&[u8]> {
     (scheme.eq_ignore_ascii_case(b"bearer") && !token.is_empty()).then_some(token)
 }
 
-/// The first value of the parameter `name`, decoded once.
+/// The value of the parameter `name`, decoded once; the last of several, as for scripts.
 fn parameter(query: &[u8], name: &str) -> Option<Vec<u8>> {
-    let mut pairs = query.split(|byte| *byte == b'&');
+    let mut pairs = query.rsplit(|byte| *byte == b'&');
     pairs.find_map(|pair| {
         let equals = memchr::memchr(b'=', pair).unwrap_or(pair.len());
         let value = pair.get(equals + 1..).unwrap_or_default();
@@ -276,9 +276,13 @@ fn parameter(query: &[u8], name: &str) -> Option<Vec<u8>> {
     })
 }
 
-/// Whether `raw`, a parameter's name as it stands in a query, means `name`.
+/// Whether `raw`, a parameter's name as it stands in a query, means `name`; `key[]` is `key`, as for scripts.
 fn is_named(raw: &[u8], name: &str) -> bool {
-    raw == name.as_bytes() || (memchr::memchr2(b'%', b'+', raw).is_some() && decode(raw) == name.as_bytes())
+    if raw == name.as_bytes() {
+        return true;
+    }
+    let plain = |name: &[u8]| name.strip_suffix(b"[]").unwrap_or(name).to_vec();
+    memchr::memchr3(b'%', b'+', b'[', raw).is_some() && plain(&decode(raw)) == plain(name.as_bytes())
 }
 
 fn decode(raw: &[u8]) -> Vec<u8> {
@@ -361,7 +365,11 @@ mod tests {
         assert_eq!(check(&settings, "/?key=good", &[("authorization", "Bearer x"), good_header]), Err(Denied::Bad));
         assert_eq!(check(&settings, "/?key=good", &[("x-api-key", "x")]), Err(Denied::Bad));
         assert_eq!(check(&settings, "/?key=x", &[good_header]), Ok(Some(Found::Row(7))));
-        assert_eq!(check(&settings, "/?key=x&key=good", &[]), Err(Denied::Bad));
+        assert_eq!(check(&settings, "/?key=x&key=good", &[]), Ok(Some(Found::Row(7))));
+        assert_eq!(check(&settings, "/?key=good&key=x", &[]), Err(Denied::Bad));
+        assert_eq!(check(&settings, "/?key=good&key[]=x", &[]), Err(Denied::Bad));
+        assert_eq!(check(&settings, "/?key=x&key%5B%5D=good", &[]), Ok(Some(Found::Row(7))));
+        assert_eq!(check(&settings, "/?key=good&key=", &[]), Err(Denied::Missing));
         let basic = ("authorization", "Basic Z29vZA==");
         assert_eq!(check(&settings, "/?key=good", &[basic]), Ok(Some(Found::Row(7))));
     }

@@ -44,9 +44,7 @@ impl Redaction {
     /// Whether the values of the parameter `name` are hidden: of those that a configuration names, and
     /// of those that are called a secret.
     pub fn hides_parameter(&self, name: &str) -> bool {
-        // A script reads `key[]` as `key`.
-        let plain = name.strip_suffix("[]").unwrap_or(name);
-        is_secret(plain) || self.parameters.iter().any(|it| it == plain || it == name)
+        is_secret(name) || self.parameters.iter().any(|it| plain(it) == plain(name))
     }
 
     /// The same of a header. Of cookies each value is hidden, and their names are not.
@@ -159,6 +157,11 @@ fn add(secret: &[u8], secrets: &mut Vec<String>) {
     if std::str::from_utf8(secret).is_err() {
         secrets.push(secret.iter().map(|byte| char::from(*byte)).collect());
     }
+}
+
+/// A parameter's name without `[]`: a script reads `key[]` as `key`.
+fn plain(name: &str) -> &str {
+    name.strip_suffix("[]").unwrap_or(name)
 }
 
 /// A parameter's name, decoded.
