@@ -40,6 +40,7 @@ impl Generation {
         }
         Response::from_parts(error, std::mem::take(document.body_mut()))
     }
+
     async fn document(&self, path: &PathAndQuery, request: &Request) -> Response {
         let mut head = request.head.clone();
         head.method = Method::GET;

@@ -338,8 +338,8 @@ fn undefined_hint(source: &Source, name: &str, after: &str, functions: &[String]
         ));
     }
     let is_namespace = namespaces(functions).chain(source.text.lines().filter_map(alias)).any(|it| it == name);
-    if is_namespace && after[name.len()..].starts_with('.') {
-        let called = after[name.len() + 1..].split(|it: char| !it.is_alphanumeric() && it != '_').next();
+    if let Some(rest) = after.strip_prefix(name).and_then(|it| it.strip_prefix('.')).filter(|_| is_namespace) {
+        let called = rest.split(|it: char| !it.is_alphanumeric() && it != '_').next();
         return Some(format!("a function of a module is called with `::`: `{name}::{}`", called.unwrap_or_default()));
     }
     None

@@ -19,7 +19,13 @@ const MAX_DEPTH: usize = 128;
 
 /// A list or a map with all that is in it; a copy of it is the same one.
 #[derive(Clone)]
-pub struct Frozen(Rc<Inner>);
+pub struct Frozen(Rc<Kept>);
+
+struct Kept {
+    inner: Inner,
+    /// How deep it is nested: counted once, since what is in it may be in it many times.
+    levels: usize,
+}
 
 /// What is frozen. The lists and maps in it are frozen ones of their own, so that a look-up copies nothing.
 pub(super) enum Inner {
@@ -69,16 +75,18 @@ fn frozen(value: Dynamic, depth: usize) -> std::result::Result<Dynamic, Unfit> {
             Err(unfit) => Err(unfit.within(&key)),
         };
         let map = value.cast::<Map>().into_iter().map(member).collect::<std::result::Result<Map, _>>()?;
-        return Ok(Dynamic::from(Frozen(Rc::new(Inner::Map(map)))));
+        let levels = levels(map.values());
+        return Ok(Dynamic::from(Frozen(Rc::new(Kept { inner: Inner::Map(map), levels }))));
     }
     if value.is_array() {
         let depth = depth.checked_sub(1).ok_or(Unfit::Deep)?;
         let item = |(index, value)| frozen(value, depth).map_err(|unfit| unfit.within(&format!("[{index}]")));
         let list = value.cast::<Array>().into_iter().enumerate().map(item);
         let list = list.collect::<std::result::Result<Array, _>>()?;
-        return Ok(Dynamic::from(Frozen(Rc::new(Inner::List(list)))));
+        let levels = levels(list.iter());
+        return Ok(Dynamic::from(Frozen(Rc::new(Kept { inner: Inner::List(list), levels }))));
     }
-    if let Some(levels) = value.read_lock::<Frozen>().map(|it| it.levels()) {
+    if let Some(levels) = value.read_lock::<Frozen>().map(|it| it.0.levels) {
         return if levels > depth { Err(Unfit::Deep) } else { Ok(value) };
     }
     let stays = value.is_unit()
@@ -92,6 +100,11 @@ fn frozen(value: Dynamic, depth: usize) -> std::result::Result<Dynamic, Unfit> {
         || value.is::<Row>()
         || value.is::<Blob>();
     if stays { Ok(value) } else { Err(Unfit::Changes { path: String::new(), kind: short_name(&value) }) }
+}
+
+/// How deep what holds these values is nested.
+fn levels<'a>(values: impl Iterator<Item = &'a Dynamic>) -> usize {
+    1 + values.map(|it| it.read_lock::<Frozen>().map_or(0, |it| it.0.levels)).max().unwrap_or(0)
 }
 
 fn short_name(value: &Dynamic) -> String {
@@ -121,12 +134,12 @@ impl From<Unfit> for Wrong {
 
 impl Frozen {
     pub(super) fn inner(&self) -> &Inner {
-        &self.0
+        &self.0.inner
     }
 
     /// The items of a list; `None` of a map.
     pub fn list(&self) -> Option<&[Dynamic]> {
-        match &*self.0 {
+        match &self.0.inner {
             Inner::List(list) => Some(list),
             Inner::Map(_) => None,
         }
@@ -134,25 +147,16 @@ impl Frozen {
 
     /// The members of a map; `None` of a list.
     pub fn map(&self) -> Option<&Map> {
-        match &*self.0 {
+        match &self.0.inner {
             Inner::Map(map) => Some(map),
             Inner::List(_) => None,
         }
     }
 
     fn len(&self) -> usize {
-        match &*self.0 {
+        match &self.0.inner {
             Inner::List(list) => list.len(),
             Inner::Map(map) => map.len(),
-        }
-    }
-
-    /// How deep it is nested.
-    fn levels(&self) -> usize {
-        let levels = |it: &Dynamic| it.read_lock::<Frozen>().map_or(0, |it| it.levels());
-        1 + match &*self.0 {
-            Inner::List(list) => list.iter().map(levels).max().unwrap_or(0),
-            Inner::Map(map) => map.values().map(levels).max().unwrap_or(0),
         }
     }
 
@@ -162,7 +166,7 @@ impl Frozen {
     /// If the script has to stop.
     pub fn thaw(&self) -> std::result::Result<Dynamic, Stop> {
         fiber::tick()?;
-        Ok(match &*self.0 {
+        Ok(match &self.0.inner {
             Inner::List(list) => Dynamic::from_array(list.iter().map(thawed).collect::<std::result::Result<_, _>>()?),
             Inner::Map(map) => {
                 let member = |(key, value): (&Identifier, &Dynamic)| Ok((key.clone(), thawed(value)?));
