@@ -9,7 +9,8 @@ use subtle::ConstantTimeEq;
 use uuid::Uuid;
 
 use super::{Binding, Function, bytes};
-use crate::script::{Result, raise};
+use crate::fiber::{self, Stop};
+use crate::script::{Result, Wrong, raise};
 
 mod encoding;
 mod password;
@@ -114,17 +115,18 @@ fn register(module: &mut Module) {
     encoding::register(module);
     password::register(module);
     FuncRegistration::new("equal").set_into_module(module, |call: NativeCallContext, a: Dynamic, b: Dynamic| {
-        bytes::of(&call, &a, |a| bytes::of(&call, &b, |b| bool::from(a.ct_eq(b))))?
+        let same = bytes::of(&call, &a, |a| bytes::of(&call, &b, |b| equal(a, b)))??;
+        same.map_err(|stop| Wrong::from(stop).raise(&call))
     });
 }
 
 fn hashes(module: &mut Module) {
-    type Hash = fn(&[u8]) -> Blob;
-    let hashes: [(&str, Hash); 2] =
-        [("sha256", |data| Sha256::digest(data).to_vec()), ("sha512", |data| Sha512::digest(data).to_vec())];
+    type Hash = fn(&[u8]) -> std::result::Result<Blob, Stop>;
+    let hashes: [(&str, Hash); 2] = [("sha256", hash::<Sha256>), ("sha512", hash::<Sha512>)];
     for (name, hash) in hashes {
         let make = move |call: &NativeCallContext, data: &Dynamic, form: &str| {
-            encoding::formed(call, bytes::of(call, data, hash)?, form)
+            let hash = bytes::of(call, data, hash)?.map_err(|stop| Wrong::from(stop).raise(call))?;
+            encoding::formed(call, hash, form)
         };
         FuncRegistration::new(name)
             .set_into_module(module, move |call: NativeCallContext, data: Dynamic| make(&call, &data, "hex"));
@@ -133,12 +135,13 @@ fn hashes(module: &mut Module) {
                 make(&call, &data, form)
             });
     }
-    type Sign = fn(&[u8], &[u8]) -> Blob;
+    type Sign = fn(&[u8], &[u8]) -> std::result::Result<Blob, Stop>;
     let signatures: [(&str, Sign); 2] =
         [("hmac_sha256", signature::<Hmac<Sha256>>), ("hmac_sha512", signature::<Hmac<Sha512>>)];
     for (name, sign) in signatures {
         let make = move |call: &NativeCallContext, key: &Dynamic, data: &Dynamic, form: &str| {
             let signature = bytes::of(call, key, |key| bytes::of(call, data, |data| sign(key, data)))??;
+            let signature = signature.map_err(|stop| Wrong::from(stop).raise(call))?;
             encoding::formed(call, signature, form)
         };
         FuncRegistration::new(name)
@@ -152,10 +155,39 @@ fn hashes(module: &mut Module) {
     }
 }
 
-fn signature<M: Mac + KeyInit>(key: &[u8], data: &[u8]) -> Blob {
+/// Bytes that are worked on before others get their turn: less than a millisecond. Three go into it, for base64.
+const PIECE: usize = 192 << 10;
+
+fn hash<D: Digest>(data: &[u8]) -> std::result::Result<Blob, Stop> {
+    let mut hash = D::new();
+    for piece in data.chunks(PIECE) {
+        hash.update(piece);
+        turn(piece)?;
+    }
+    Ok(hash.finalize().to_vec())
+}
+
+fn signature<M: Mac + KeyInit>(key: &[u8], data: &[u8]) -> std::result::Result<Blob, Stop> {
     let mut mac = <M as KeyInit>::new_from_slice(key).expect("an HMAC takes keys of any length");
-    mac.update(data);
-    mac.finalize().into_bytes().to_vec()
+    for piece in data.chunks(PIECE) {
+        mac.update(piece);
+        turn(piece)?;
+    }
+    Ok(mac.finalize().into_bytes().to_vec())
+}
+
+fn equal(a: &[u8], b: &[u8]) -> std::result::Result<bool, Stop> {
+    let mut same = a.len().ct_eq(&b.len());
+    for (a, b) in a.chunks(PIECE).zip(b.chunks(PIECE)) {
+        same &= a.ct_eq(b);
+        turn(a)?;
+    }
+    Ok(same.into())
+}
+
+/// Others have their turn after a whole piece: most data is shorter.
+fn turn(piece: &[u8]) -> std::result::Result<(), Stop> {
+    if piece.len() < PIECE { Ok(()) } else { fiber::slice() }
 }
 
 fn random(module: &mut Module) {
@@ -178,4 +210,49 @@ fn random_bytes(call: &NativeCallContext, count: INT) -> Result<Blob> {
     getrandom::fill(&mut bytes)
         .map_err(|error| raise(call, format!("the operating system has no random bytes: {error}")))?;
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fiber::Limits;
+
+    /// Whether others have their turn while something is done.
+    fn gives_way<T>(work: impl FnOnce() -> T) -> (T, bool) {
+        tokio::runtime::LocalRuntime::new().unwrap().block_on(async {
+            let mut work = std::pin::pin!(fiber::run(Limits::default(), work));
+            let mut turns = 0;
+            loop {
+                tokio::select! {
+                    biased;
+                    done = &mut work => return (done.unwrap(), turns > 1),
+                    () = tokio::task::yield_now() => turns += 1,
+                }
+            }
+        })
+    }
+
+    #[test]
+    fn others_have_their_turn_while_much_is_hashed() {
+        let much = vec![b'a'; 20 << 20];
+        assert_eq!(gives_way(|| hash::<Sha512>(&much)), (Ok(Sha512::digest(&much).to_vec()), true));
+        let signed = gives_way(|| signature::<Hmac<Sha512>>(b"key", &much));
+        assert!(signed.0.is_ok() && signed.1);
+        assert_eq!(gives_way(|| equal(&much, &much)), (Ok(true), true));
+    }
+
+    #[test]
+    fn pieces_make_no_difference() {
+        let one = vec![b'a'; PIECE + 1];
+        for (end, is_same) in [(PIECE, false), (PIECE + 1, true)] {
+            assert_eq!(equal(&one, &one[..end]), Ok(is_same));
+        }
+        let mut other = one.clone();
+        other[PIECE] = b'b';
+        assert_eq!((equal(&one, &other), equal(b"", b"")), (Ok(false), Ok(true)));
+        assert_eq!(hash::<Sha256>(&one), Ok(Sha256::digest(&one).to_vec()));
+        let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(b"key").unwrap();
+        mac.update(&one);
+        assert_eq!(signature::<Hmac<Sha256>>(b"key", &one), Ok(mac.finalize().into_bytes().to_vec()));
+    }
 }

@@ -6,9 +6,9 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
 use rhai::{Blob, Dynamic, FuncRegistration, Module, NativeCallContext};
 
-use super::bytes;
+use super::{PIECE, bytes, turn};
 use crate::binding::limit::room;
-use crate::script::{Result, raise};
+use crate::script::{Result, Wrong, raise};
 
 /// Reads what others have written with padding and without.
 const LENIENT: GeneralPurposeConfig =
@@ -41,15 +41,25 @@ pub(super) fn register(module: &mut Module) {
 pub(super) fn formed(call: &NativeCallContext, data: impl AsRef<[u8]> + Into<Blob>, form: &str) -> Result<Dynamic> {
     room(call, data.as_ref().len().saturating_mul(2))?;
     Ok(match form {
-        "hex" => base16ct::lower::encode_string(data.as_ref()).into(),
-        "base64" => BASE64_STANDARD.encode(data).into(),
-        "base64url" => BASE64_URL_SAFE_NO_PAD.encode(data).into(),
+        "hex" => text(call, data.as_ref(), |piece, out| out.push_str(&base16ct::lower::encode_string(piece)))?,
+        "base64" => text(call, data.as_ref(), |piece, out| BASE64_STANDARD.encode_string(piece, out))?,
+        "base64url" => text(call, data.as_ref(), |piece, out| BASE64_URL_SAFE_NO_PAD.encode_string(piece, out))?,
         "raw" => Dynamic::from_blob(data.into()),
         _ => {
             let expected = "expected `hex`, `base64`, `base64url` or `raw`";
             return Err(raise(call, format!("the form is `{form}`, {expected}")));
         }
     })
+}
+
+/// A text that is written piece by piece; each has a number of bytes that three go into, as base64 has it.
+fn text(call: &NativeCallContext, data: &[u8], write: impl Fn(&[u8], &mut String)) -> Result<Dynamic> {
+    let mut out = String::with_capacity(data.len().saturating_mul(2));
+    for piece in data.chunks(PIECE) {
+        write(piece, &mut out);
+        turn(piece).map_err(|stop| Wrong::from(stop).raise(call))?;
+    }
+    Ok(out.into())
 }
 
 fn of(name: &str) -> &'static str {
