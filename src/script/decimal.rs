@@ -24,7 +24,9 @@ impl Decimal {
     /// Reads digits, perhaps with a sign, a point and an exponent; `None` if it is no such text or
     /// would print as more than 150,000 digits.
     pub fn parse(text: &str) -> Option<Decimal> {
-        Decimal::new(text.parse().ok()?)
+        // Reading digits takes the square of their number; sign, point and exponent have few characters more.
+        let is_short = text.len() as u64 <= MAX_DIGITS + 32;
+        Decimal::new(is_short.then(|| text.parse().ok())??)
     }
 
     fn new(number: BigDecimal) -> Option<Decimal> {
