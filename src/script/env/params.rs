@@ -83,8 +83,11 @@ impl Env {
     pub(super) fn param_entries(&self) -> Result<Entries, Wrong> {
         let checked = self.0.checked.borrow().clone();
         let mut seen: HashSet<_> = checked.iter().map(|(name, _)| name.clone()).collect();
-        let parts = [self.0.path.borrow().entries(), self.query().entries(), self.body_entries()?];
-        let others = parts.into_iter().flatten().filter(|(name, _)| seen.insert(name.clone()));
+        let path = self.0.path.borrow().entries();
+        // Nothing is borrowed while the body is read, which may take turns.
+        let body = self.body_entries()?;
+        let others =
+            path.into_iter().chain(self.query().entries()).chain(body).filter(|(name, _)| seen.insert(name.clone()));
         Ok(checked.into_iter().filter(|(_, value)| !value.is_unit()).chain(others).collect())
     }
 
