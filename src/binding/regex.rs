@@ -16,7 +16,8 @@ use crate::script::{Groups, Pattern, Result, Unsearched, Wrong, raise};
 pub(super) const BINDING: Binding = Binding {
     name: "regex",
     summary: "regular expressions in the syntax of the Rust crate `regex`: no look-around and no back-references, but never \
-              slow. A pattern is compiled once. Write it in backticks, where a backslash is one: `` `\\d+` ``",
+              slow. A pattern is compiled once and has up to 8 KiB; a text's bytes times the pattern's states are at most \
+              2,000,000,000, and matches times groups 200,000. Write it in backticks, where a backslash is one: `` `\\d+` ``",
     functions: &[
         Function {
             signature: "is_match(pattern, text)",

@@ -101,7 +101,7 @@ Readers on `params`, `query`, `form` and `path` check a value; what does not fit
 | `min`, `max` | bounds of numbers and dates |
 | `values` | the only ones: `#{values: [\"name\", \"id\"]}` |
 | `min_length`, `max_length` | characters of a text |
-| `pattern` | a regular expression that the whole text must match; without `max_length` a text of more than 65,536 bytes does not fit |
+| `pattern` | a regular expression that the whole text must match; without `max_length` a text of more than 65,536 bytes does not fit, and none that is too long for `regex::` |
 | `empty_is_absent` | `true`: an empty text counts as none, as a form sends it |
 | `type`, `min_items`, `max_items` | for lists: `list(\"ids\", #{type: \"int\", max_items: 9})` |
 
