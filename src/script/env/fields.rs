@@ -6,6 +6,7 @@ use std::rc::Rc;
 use rhai::{Array, Dynamic, Engine, EvalAltResult, ImmutableString, Map, NativeCallContext};
 
 use super::{Env, header};
+use crate::fiber::{self, Stop};
 use crate::http::Request;
 use crate::script::raise::Wrong;
 
@@ -86,10 +87,15 @@ impl Pairs {
         self.pairs.iter().filter(move |(other, _)| other == name).map(|(_, value)| value)
     }
 
-    pub fn entries(&self) -> Entries {
+    /// Each name with the value that counts, in the order of their first coming.
+    ///
+    /// # Errors
+    /// If the script has to stop: a form may have hundreds of thousands.
+    pub fn entries(&self) -> Result<Entries, Stop> {
         let mut entries = Entries::new();
         let mut places = HashMap::new();
         for (name, value) in &self.pairs {
+            fiber::tick()?;
             let place = *places.entry(name).or_insert(entries.len());
             if place == entries.len() {
                 entries.push((name.clone(), value.clone()));
@@ -97,7 +103,7 @@ impl Pairs {
                 entries[place].1 = value.clone();
             }
         }
-        entries
+        Ok(entries)
     }
 }
 
@@ -144,7 +150,7 @@ impl Fields {
 
     fn entries(&self) -> Result<Entries, Wrong> {
         match &self.0 {
-            Source::Pairs(pairs) => Ok(pairs.entries()),
+            Source::Pairs(pairs) => Ok(pairs.entries()?),
             Source::Headers(request) => {
                 let headers = &request.head.headers;
                 let names = headers.keys().map(http::HeaderName::as_str);
@@ -160,7 +166,11 @@ impl Fields {
     /// # Errors
     /// If they are read from the body and that is malformed or too large.
     pub fn to_map(&self) -> Result<Map, Wrong> {
-        Ok(self.entries()?.into_iter().map(|(name, value)| (name.as_str().into(), value)).collect())
+        let member = |(name, value): (ImmutableString, Dynamic)| {
+            fiber::tick()?;
+            Ok((name.as_str().into(), value))
+        };
+        self.entries()?.into_iter().map(member).collect()
     }
 }
 

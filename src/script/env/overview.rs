@@ -29,7 +29,9 @@ impl Env {
                 if is_secret(name) { HIDDEN.to_owned() } else { short(&visible(value, is_secret, DEPTH)) },
             )
         };
-        let pairs = |pairs: &Pairs| pairs.entries().iter().map(|(name, value)| shown(name, value)).collect::<Vec<_>>();
+        let pairs = |pairs: &Pairs| {
+            pairs.entries().unwrap_or_default().iter().map(|(name, value)| shown(name, value)).collect::<Vec<_>>()
+        };
         let mut groups = vec![("Path parameters", pairs(&self.0.path.borrow())), ("Query", pairs(self.query()))];
         groups.extend(self.0.form.get().map(|it| ("Form", pairs(&it.fields))));
         groups.extend(self.0.json.get().map(|it| ("JSON", vec![shown("body", it)])));
@@ -53,7 +55,7 @@ impl Env {
     pub fn secrets(&self, is_secret: &dyn Fn(&str) -> bool) -> Vec<String> {
         let own = self.0.own.borrow().clone();
         let own = own.iter().map(|(name, value)| (name.to_string(), value.clone())).collect::<Vec<_>>();
-        let form = self.0.form.get().map(|it| it.fields.entries()).unwrap_or_default();
+        let form = self.0.form.get().and_then(|it| it.fields.entries().ok()).unwrap_or_default();
         let form = form.into_iter().map(|(name, value)| (name.to_string(), value));
         let json = self.0.json.get().and_then(|it| it.as_map_ref().ok().map(|it| it.clone())).unwrap_or_default();
         let json = json.into_iter().map(|(name, value)| (name.to_string(), value));

@@ -2,11 +2,12 @@
 
 use std::collections::HashSet;
 
-use rhai::{Array, Dynamic, ImmutableString, Map};
+use rhai::{Array, Dynamic, Identifier, ImmutableString, Map};
 
 use super::body::Content;
 use super::fields::{Entries, Source};
 use super::{Env, Fields};
+use crate::fiber::{self, Stop};
 use crate::script::raise::Wrong;
 
 impl Env {
@@ -83,18 +84,24 @@ impl Env {
     pub(super) fn param_entries(&self) -> Result<Entries, Wrong> {
         let checked = self.0.checked.borrow().clone();
         let mut seen: HashSet<_> = checked.iter().map(|(name, _)| name.clone()).collect();
-        let path = self.0.path.borrow().entries();
-        // Nothing is borrowed while the body is read, which may take turns.
-        let body = self.body_entries()?;
-        let others =
-            path.into_iter().chain(self.query().entries()).chain(body).filter(|(name, _)| seen.insert(name.clone()));
-        Ok(checked.into_iter().filter(|(_, value)| !value.is_unit()).chain(others).collect())
+        // Nothing is borrowed while others have their turn.
+        let path = self.0.path.borrow().clone();
+        let mut entries: Entries = checked.into_iter().filter(|(_, value)| !value.is_unit()).collect();
+        for part in [path.entries()?, self.query().entries()?, self.body_entries()?] {
+            for (name, value) in part {
+                fiber::tick()?;
+                if seen.insert(name.clone()) {
+                    entries.push((name, value));
+                }
+            }
+        }
+        Ok(entries)
     }
 
     pub(super) fn body_entries(&self) -> Result<Entries, Wrong> {
         Ok(match self.content() {
-            Content::Form | Content::Multipart => self.form()?.fields.entries(),
-            Content::Json => members(self.json()?),
+            Content::Form | Content::Multipart => self.form()?.fields.entries()?,
+            Content::Json => members(self.json()?)?,
             Content::Other => Entries::new(),
         })
     }
@@ -109,7 +116,11 @@ fn member(json: &Dynamic, name: &str) -> Option<Dynamic> {
 }
 
 /// Only an object has members.
-fn members(json: &Dynamic) -> Entries {
-    let Some(map) = json.read_lock::<Map>() else { return Entries::new() };
-    map.iter().map(|(name, value)| (name.as_str().into(), value.clone())).collect()
+fn members(json: &Dynamic) -> Result<Entries, Stop> {
+    let Some(map) = json.read_lock::<Map>() else { return Ok(Entries::new()) };
+    let member = |(name, value): (&Identifier, &Dynamic)| {
+        fiber::tick()?;
+        Ok((name.as_str().into(), value.clone()))
+    };
+    map.iter().map(member).collect()
 }

@@ -4,6 +4,7 @@
 use rhai::{Array, Dynamic, EvalAltResult, ImmutableString, Map, Position};
 
 use crate::directive::suggest;
+use crate::fiber;
 use crate::script::env::{Env, Fields};
 use crate::script::raise::Wrong;
 use crate::script::reply::described;
@@ -100,6 +101,8 @@ fn check(
     faults: &mut Named,
 ) -> Result<(), Wrong> {
     for (name, rule) in rules {
+        // Where a body has many fields, all of them are looked through.
+        fiber::slice()?;
         match fields.checked(name, rule)? {
             Ok(value) => checked.push((name.clone(), value)),
             Err(message) => faults.push((name.clone(), message.into())),

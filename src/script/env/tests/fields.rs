@@ -112,3 +112,27 @@ fn half_a_million_fields_are_walked_in_no_time() {
     assert_eq!(eval(&env, "env.params.len() + env.form.keys().len()"), "1000002");
     assert!(start.elapsed().as_secs() < 20, "quadratic");
 }
+
+#[test]
+fn others_have_their_turn_while_many_fields_are_walked() {
+    let body: String = (0..200_000).map(|number| format!("&{number}")).collect();
+    let env = Env::new(Rc::new(post("application/x-www-form-urlencoded", body).request()), "rhaid".into(), u64::MAX);
+    eval(&env, "env.form.len()");
+    let form = env.body_members();
+    tokio::runtime::LocalRuntime::new().unwrap().block_on(async {
+        let mut work =
+            std::pin::pin!(crate::fiber::run(crate::fiber::Limits::default(), || form.to_map().unwrap().len()));
+        let mut turns = 0;
+        loop {
+            tokio::select! {
+                biased;
+                count = &mut work => {
+                    assert_eq!(count.unwrap(), 200_000);
+                    assert!(turns > 2, "{turns}");
+                    return;
+                }
+                () = tokio::task::yield_now() => turns += 1,
+            }
+        }
+    });
+}
