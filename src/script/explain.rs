@@ -48,11 +48,12 @@ pub(super) fn parse(source: &Source, error: &ParseError, functions: &[String]) -
         ParseErrorType::ExprTooDeep => {
             say("expressions are nested too deeply", Some("put parts of it into variables or functions".to_owned()), 1)
         }
-        // Rhai stumbles over what follows, which may be lines below.
-        ParseErrorType::MissingToken(token, what) if token == ";" && line.before.trim().is_empty() => {
+        ParseErrorType::MissingToken(token, what) if token == ";" => {
             let before = source.text.lines().take(error.1.line().unwrap_or(1) - 1);
             let is_code = |it: &str| !it.is_empty() && !it.starts_with("//");
-            let above = before.enumerate().filter(|(_, it)| is_code(it.trim())).last();
+            // Rhai stumbles over what follows, which may be lines below.
+            let is_below = line.before.trim().is_empty();
+            let above = before.enumerate().filter(|(_, it)| is_below && is_code(it.trim())).last();
             let hint = above.map(|(index, _)| format!("it is missing at the end of line {}", index + source.line));
             say(format!("expected `;` {what}"), hint, line.word().chars().count().max(1))
         }

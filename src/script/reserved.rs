@@ -10,12 +10,19 @@ const KEYWORDS: [&str; 27] = [
     "is",
 ];
 
+/// Those of them that begin a statement: one that comes without a `;` before it is no name.
+const BEGINNINGS: [&str; 17] = [
+    "break", "const", "continue", "do", "export", "fn", "for", "if", "import", "let", "loop", "private", "return",
+    "switch", "throw", "try", "while",
+];
+
 /// The reserved word or keyword that a parser's error is about; `after` is the line from its place on.
 pub(super) fn word<'l>(error: &ParseErrorType, after: &'l str) -> Option<&'l str> {
     let end = after.find(|it: char| !it.is_alphanumeric() && it != '_').unwrap_or(after.len());
     let word = &after[..end];
     let is_meant = match error {
         ParseErrorType::Reserved(reserved) => reserved == word,
+        ParseErrorType::MissingToken(token, _) if token == ";" && BEGINNINGS.contains(&word) => false,
         ParseErrorType::PropertyExpected
         | ParseErrorType::VariableExpected
         | ParseErrorType::FnMissingName
