@@ -119,22 +119,20 @@ impl State {
     }
 }
 
-/// Whom the request is for (RFC 9112 §3.2): the target's own authority, or the Host header, which
-/// HTTP/1.1 requires.
+/// Whom the request is for (RFC 9112 §3.2): the target's own authority, else the Host header, which
+/// HTTP/1.1 requires beside both.
 fn authority(head: &Parts) -> Result<&str, &'static str> {
-    if let Some(authority) = head.uri.authority() {
-        return Ok(authority.as_str());
-    }
     let mut hosts = head.headers.get_all(header::HOST).iter();
-    match (hosts.next(), hosts.next()) {
+    let host = match (hosts.next(), hosts.next()) {
         (Some(host), None) => {
             let host = host.to_str().ok().filter(|it| is_host(it));
-            host.ok_or("the Host header is no host name")
+            host.ok_or("the Host header is no host name")?
         }
-        (None, _) if head.version == Version::HTTP_11 => Err("HTTP/1.1 needs a Host header"),
-        (None, _) => Ok(""),
-        (Some(_), Some(_)) => Err("there is more than one Host header"),
-    }
+        (None, _) if head.version == Version::HTTP_11 => return Err("HTTP/1.1 needs a Host header"),
+        (None, _) => "",
+        (Some(_), Some(_)) => return Err("there is more than one Host header"),
+    };
+    Ok(head.uri.authority().map_or(host, |it| it.as_str()))
 }
 
 /// hyper takes off one `chunked`. Twice it is malformed, and what else was applied nobody here can
