@@ -135,3 +135,20 @@ hosts:
     }
     assert_eq!(server.send("POST", "/text", "text/plain", b"x"), (200, b"x".to_vec()));
 }
+
+#[test]
+fn a_head_that_is_too_long_is_refused_and_others_are_served() {
+    let server = Served::configured(SLOW);
+    let ask = |target: &str, field: &str| {
+        let mut stream = server.connect();
+        // The server may answer and leave before it has read all.
+        let _ = write!(stream, "GET {target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nX-Long: {field}\r\n\r\n");
+        let mut reply = String::new();
+        let _ = stream.read_to_string(&mut reply);
+        reply.lines().next().unwrap_or_default().to_owned()
+    };
+    let (long, longer) = ("x".repeat(60_000), "x".repeat(400_000));
+    assert_eq!(ask("/body", &long), "HTTP/1.1 200 OK");
+    assert_eq!(ask("/body", &longer), "HTTP/1.1 431 Request Header Fields Too Large");
+    assert_eq!(ask("/body", ""), "HTTP/1.1 200 OK");
+}
