@@ -31,6 +31,21 @@ pub struct Reply {
     has_variables: bool,
 }
 
+/// Headers that a reply has once (RFC 9110 §5.3): which of two a client takes nobody knows.
+const SINGLE: [HeaderName; 11] = [
+    header::AGE,
+    header::CONTENT_LOCATION,
+    header::CONTENT_RANGE,
+    header::CONTENT_TYPE,
+    header::DATE,
+    header::ETAG,
+    header::EXPIRES,
+    header::LAST_MODIFIED,
+    header::LOCATION,
+    header::RETRY_AFTER,
+    header::SERVER,
+];
+
 /// A header whose name begins so sets a variable of the environment, as in h2o, and is not sent.
 const VARIABLE: &str = "x-fallthru-set-";
 
@@ -84,8 +99,12 @@ impl Reply {
     }
 
     fn append(&mut self, name: &HeaderName, line: &str) -> Result<(), String> {
-        let appended = self.headers.try_append(name, header_value(name, line)?);
-        appended.map(|_| ()).map_err(|_| "the reply has too many headers".to_owned())
+        let is_there = self.headers.try_append(name, header_value(name, line)?);
+        if is_there.map_err(|_| "the reply has too many headers")? && SINGLE.contains(name) {
+            let hint = "a name is the same in any letter case; `reply.header(name, value)` puts it in the place of what it was";
+            return Err(format!("the header `{name}` comes twice, a reply has it once\nhint: {hint}"));
+        }
+        Ok(())
     }
 
     /// Takes the variables that the headers set out of them: upper-case names and their values.

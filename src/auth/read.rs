@@ -53,7 +53,7 @@ pub fn read(node: &Node) -> Result<ApiKey, Problems> {
     let mut draft = Draft::new(node);
     let mut problems = Problems::default();
     for (field, value) in node.known_fields(FIELDS, &mut problems) {
-        if matches!(field, "sql" | "database") {
+        if field == "database" || (field == "sql" && draft.database.is_none()) {
             draft.place = value.clone();
         }
         problems.check(draft.take(field, &value));

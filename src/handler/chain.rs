@@ -4,8 +4,7 @@ use std::cell::OnceCell;
 use std::rc::Rc;
 use std::time::Instant;
 
-use http::HeaderMap;
-use http::StatusCode;
+use http::{HeaderMap, HeaderName, StatusCode, header};
 
 use super::{Handler, Outcome, Visit, label};
 use crate::auth::{self, Cache, Denied, Key};
@@ -79,16 +78,11 @@ impl Chain {
         let mut carried = HeaderMap::new();
         for handler in &self.handlers {
             match handler.handle(&visit).await {
-                Outcome::Answer(mut response) => {
-                    carry(&mut response, carried);
-                    return response;
-                }
-                Outcome::Pass(headers) => carried.extend(headers),
+                Outcome::Answer(response) => return with(response, carried),
+                Outcome::Pass(headers) => carried = carry(carried, headers),
             }
         }
-        let mut response = self.envelope.error_response(StatusCode::NOT_FOUND, None);
-        carry(&mut response, carried);
-        response
+        with(self.envelope.error_response(StatusCode::NOT_FOUND, None), carried)
     }
 }
 
@@ -129,13 +123,26 @@ impl Guard {
     }
 }
 
-/// Headers that came with a 399 go with the answer, but for those that it has itself.
-fn carry(response: &mut Response, mut carried: HeaderMap) {
-    if carried.is_empty() {
-        return;
+/// Headers of which those of several handlers add up: a cookie is not the less set for another one.
+const ADDED: [HeaderName; 3] = [header::LINK, header::SET_COOKIE, header::VARY];
+
+/// A response with the headers that came with a 399.
+fn with(mut response: Response, carried: HeaderMap) -> Response {
+    let own = std::mem::take(response.headers_mut());
+    *response.headers_mut() = carry(carried, own);
+    response
+}
+
+/// The headers of a handler with those that came before it, but for those that it has itself.
+fn carry(mut before: HeaderMap, own: HeaderMap) -> HeaderMap {
+    if before.is_empty() {
+        return own;
     }
-    for name in response.headers().keys() {
-        carried.remove(name);
+    for name in own.keys().filter(|name| !ADDED.contains(name)) {
+        before.remove(name);
     }
-    response.headers_mut().extend(carried);
+    for (name, value) in &own {
+        before.append(name, value.clone());
+    }
+    before
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rhai::{Array, Blob, Dynamic, FLOAT, INT, ImmutableString, NativeCallContext};
+use rhai::{Array, Blob, Dynamic, FLOAT, INT, ImmutableString, Map, NativeCallContext};
 use tracing::Level;
 
 use super::answering::{line_in_file, log};
@@ -22,6 +22,13 @@ pub(super) fn replace(engine: &mut rhai::Engine) {
         json::parse(text.as_bytes()).map_err(|unread| Wrong::from(unread).raise(&context))
     });
     engine.register_fn("to_json", |context: NativeCallContext, value: &mut Dynamic| to_json(&context, value));
+    // Rhai's own is for maps, and nearer for them than what takes any value.
+    engine.register_fn("to_json", |context: NativeCallContext, map: &mut Map| {
+        let value = Dynamic::from_map(std::mem::take(map));
+        let text = to_json(&context, &value);
+        *map = value.cast();
+        text
+    });
     sized(engine);
     waiting(engine);
     output(engine);

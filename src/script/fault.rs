@@ -50,6 +50,18 @@ pub(super) fn innermost(error: &EvalAltResult) -> &EvalAltResult {
     }
 }
 
+/// `return` and `exit` end a script with a value: `exit` from a callback too, which Rhai wraps like an error of the
+/// function that called it.
+pub(super) fn returned(result: Result<Dynamic>) -> Result<Dynamic> {
+    match result.map_err(|error| *error) {
+        Ok(value) | Err(EvalAltResult::Return(value, _) | EvalAltResult::Exit(value, _)) => Ok(value),
+        Err(error) => match innermost(&error) {
+            EvalAltResult::Exit(value, _) => Ok(value.clone()),
+            _ => Err(error.into()),
+        },
+    }
+}
+
 /// Whether a function's name is that of a closure, which Rhai makes up.
 pub(super) fn is_closure(name: &str) -> bool {
     name.starts_with("anon$")

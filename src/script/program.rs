@@ -15,7 +15,7 @@ use rhai::{
 };
 
 use super::context::Context;
-use super::fault::{Result, left, plain_name};
+use super::fault::{Result, left, plain_name, returned};
 use super::private::{holds_closure, private_copy};
 
 /// States of calls that a script keeps.
@@ -304,14 +304,6 @@ impl Program {
         }
         let found = Context::of(&self.global.borrow().tag)?.closures.program_of(name)?;
         (!std::ptr::eq(self, &*found)).then_some(found)
-    }
-}
-
-/// `return` and `exit` end a script with a value.
-fn returned(result: Result<Dynamic>) -> Result<Dynamic> {
-    match result.map_err(|error| *error) {
-        Ok(value) | Err(EvalAltResult::Return(value, _) | EvalAltResult::Exit(value, _)) => Ok(value),
-        Err(error) => Err(error.into()),
     }
 }
 

@@ -119,8 +119,8 @@ impl State {
     }
 }
 
-/// Whom the request is for (RFC 9112 §3.2): the target's own authority, or the Host header, which
-/// HTTP/1.1 requires. What has an authority alone is for CONNECT, `*` for OPTIONS.
+/// Whom the request is for (RFC 9112 §3.2): the target's own authority, else the Host header, which
+/// HTTP/1.1 requires beside both. What has an authority alone is for CONNECT, `*` for OPTIONS.
 fn authority(head: &Parts) -> Result<&str, &'static str> {
     let path = head.uri.path();
     let is_target =
@@ -128,19 +128,17 @@ fn authority(head: &Parts) -> Result<&str, &'static str> {
     if !is_target {
         return Err("the request's target is neither a path nor a URL");
     }
-    if let Some(authority) = head.uri.authority() {
-        return Ok(authority.as_str());
-    }
     let mut hosts = head.headers.get_all(header::HOST).iter();
-    match (hosts.next(), hosts.next()) {
+    let host = match (hosts.next(), hosts.next()) {
         (Some(host), None) => {
             let host = host.to_str().ok().filter(|it| is_host(it));
-            host.ok_or("the Host header is no host name")
+            host.ok_or("the Host header is no host name")?
         }
-        (None, _) if head.version == Version::HTTP_11 => Err("HTTP/1.1 needs a Host header"),
-        (None, _) => Ok(""),
-        (Some(_), Some(_)) => Err("there is more than one Host header"),
-    }
+        (None, _) if head.version == Version::HTTP_11 => return Err("HTTP/1.1 needs a Host header"),
+        (None, _) => "",
+        (Some(_), Some(_)) => return Err("there is more than one Host header"),
+    };
+    Ok(head.uri.authority().map_or(host, |it| it.as_str()))
 }
 
 /// hyper takes off one `chunked`. Twice it is malformed, and what else was applied nobody here can

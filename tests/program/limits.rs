@@ -77,3 +77,78 @@ fn a_body_may_take_its_time_as_long_as_it_moves() {
     }
     assert!(rest(body).ends_with("\r\n\r\n1234"));
 }
+
+#[test]
+fn a_body_larger_than_the_memory_of_a_script_can_be_read_in_parts_only() {
+    let server = Served::configured(
+        "\
+listen: 1
+rhai.max-memory: 1 MB
+rhai.max-operations: 100000000
+hosts:
+  default:
+    paths:
+      /text:
+        rhai.handler: |
+          |env| text(env.body)
+      /input:
+        rhai.handler: |
+          |env| text(env[\"rack.input\"].read())
+      /form:
+        rhai.handler: |
+          |env| text(env.form.a)
+      /json:
+        rhai.handler: |
+          |env| json(env.json)
+      /parts:
+        rhai.handler: |
+          |env| {
+              let input = env[\"rack.input\"];
+              let count = 0;
+              loop {
+                  let part = input.read(100000);
+                  if part == () { break }
+                  count += part.len();
+              }
+              text(`${count} of ${env.CONTENT_LENGTH}`)
+          }
+      /unread:
+        rhai.handler: |
+          |env| text(\"not read\")
+",
+    );
+    // The second lies in memory, the first in a file.
+    for length in [3_000_000, 1_020_000] {
+        let ask = |target: &str, content_type: &str, frame: (&str, &str)| {
+            let filling = "x".repeat(length - frame.0.len() - frame.1.len());
+            let (status, body) =
+                server.send("POST", target, content_type, [frame.0, &filling, frame.1].concat().as_bytes());
+            (status, String::from_utf8(body).unwrap())
+        };
+        let refused = (413, "{\"status\":\"Fail\",\"error_message\":\"Request body too large\"}".to_owned());
+        assert_eq!(ask("/text", "text/plain", ("", "")), refused);
+        assert_eq!(ask("/input", "text/plain", ("", "")), refused);
+        assert_eq!(ask("/form", "application/x-www-form-urlencoded", ("a=", "")), refused);
+        assert_eq!(ask("/json", "application/json", ("\"", "\"")), refused);
+        assert_eq!(ask("/parts", "text/plain", ("", "")), (200, format!("{length} of {length}")));
+        assert_eq!(ask("/unread", "text/plain", ("", "")), (200, "not read".to_owned()));
+    }
+    assert_eq!(server.send("POST", "/text", "text/plain", b"x"), (200, b"x".to_vec()));
+}
+
+#[test]
+fn a_head_that_is_too_long_is_refused_and_others_are_served() {
+    let server = Served::configured(SLOW);
+    let ask = |target: &str, field: &str| {
+        let mut stream = server.connect();
+        // The server may answer and leave before it has read all.
+        let _ = write!(stream, "GET {target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nX-Long: {field}\r\n\r\n");
+        let mut reply = String::new();
+        let _ = stream.read_to_string(&mut reply);
+        reply.lines().next().unwrap_or_default().to_owned()
+    };
+    let (long, longer) = ("x".repeat(60_000), "x".repeat(400_000));
+    assert_eq!(ask("/body", &long), "HTTP/1.1 200 OK");
+    assert_eq!(ask("/body", &longer), "HTTP/1.1 431 Request Header Fields Too Large");
+    assert_eq!(ask("/body", ""), "HTTP/1.1 200 OK");
+}

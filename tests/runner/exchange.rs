@@ -3,16 +3,19 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
+use super::compare;
 use super::request::{Form, Request};
 use super::wire::{Connection, Lost, Reply, Unasked};
 
-/// How long a reply may take if the case doesn't say.
+/// How long a reply may take normally.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What was sent and not yet answered.
 #[derive(Debug)]
 pub struct Exchange {
     port: u16,
+    /// How long a reply may take if the case says nothing longer.
+    pub patience: Duration,
     /// The connection that single requests go over.
     kept: Option<Connection>,
     /// Whether the last reply on it said that none follows; it stays until that is looked into or another is needed.
@@ -36,6 +39,7 @@ impl Exchange {
     pub fn new(port: u16) -> Exchange {
         Exchange {
             port,
+            patience: PATIENCE,
             kept: None,
             is_over: false,
             many: Vec::new(),
@@ -84,7 +88,7 @@ impl Exchange {
         let is_last = self.pending.is_empty();
         let count = self.many.len();
         // Many at once take turns, so that the last of them may take longer.
-        let patience = PATIENCE.max(within.unwrap_or_default() * 2) + Duration::from_millis(10) * count as u32;
+        let patience = self.patience.max(within.unwrap_or_default() * 2) + Duration::from_millis(10) * count as u32;
         let deadline = Instant::now() + patience;
         let mut replies = Vec::with_capacity(count.max(1));
         if count == 0 {
@@ -96,14 +100,15 @@ impl Exchange {
                 connection.send(&request.bytes);
                 reply = connection.read_reply(head_only, deadline);
             }
-            let reply = reply.map_err(|lost| lost.to_string())?;
+            let reply = reply.map_err(|lost| told(&lost, patience, within))?;
             self.is_over = is_last && !reply.keeps_alive;
             replies.push(reply);
         }
         for (index, connection) in self.many.iter_mut().enumerate() {
             let number = index + 1;
             let reply = connection.read_reply(head_only, deadline);
-            replies.push(reply.map_err(|lost| format!("reply {number} of {count}: {lost}"))?);
+            let told = |lost: Lost| format!("reply {number} of {count}: {}", told(&lost, patience, within));
+            replies.push(reply.map_err(told)?);
         }
         if is_last {
             self.many.clear();
@@ -120,7 +125,8 @@ impl Exchange {
     /// # Errors
     /// If they aren't, or the server answers.
     pub fn closed(&mut self) -> Result<(), String> {
-        let deadline = Instant::now() + PATIENCE;
+        let patience = self.patience;
+        let deadline = Instant::now() + self.patience;
         self.pending.clear();
         self.is_over = false;
         let mut connections = std::mem::take(&mut self.many);
@@ -128,7 +134,12 @@ impl Exchange {
             connections.push(self.kept.take().ok_or("there is no connection that could be closed")?);
         }
         for mut connection in connections {
-            connection.ends(deadline).map_err(|lost| lost.to_string())?;
+            connection.ends(deadline).map_err(|lost| match lost {
+                Lost::Late { bytes } if bytes.is_empty() => {
+                    format!("the server left the connection open and sent nothing for {patience:?}")
+                }
+                lost => told(&lost, patience, None),
+            })?;
         }
         Ok(())
     }
@@ -138,6 +149,7 @@ impl Exchange {
     /// # Errors
     /// If the server has sent what nobody asked for.
     pub fn finish(&mut self) -> Result<(), String> {
+        let patience = self.patience;
         if !self.many.is_empty() {
             self.unanswered.append(&mut self.many);
             self.pending.clear();
@@ -148,11 +160,14 @@ impl Exchange {
             // Raw bytes may be half a request, which is answered only by leaving.
             if self.form == Form::Lines {
                 let reply =
-                    connection.as_mut().map(|it| it.read_reply(self.pending[0] == "HEAD", self.sent + PATIENCE));
+                    connection.as_mut().map(|it| it.read_reply(self.pending[0] == "HEAD", self.sent + patience));
                 let keeps_alive = match reply {
                     None | Some(Err(Lost::Closed)) => false,
                     Some(Ok(reply)) => reply.keeps_alive,
-                    Some(Err(lost)) => return Err(format!("the request before got no whole reply: {lost}")),
+                    Some(Err(lost)) => {
+                        let told = told(&lost, patience, None);
+                        return Err(format!("the request before got no whole reply: {told}"));
+                    }
                 };
                 self.kept = connection.filter(|_| keeps_alive);
             }
@@ -169,8 +184,17 @@ impl Exchange {
             }
             Unasked::Bytes(bytes) => {
                 (self.kept, self.is_over) = (None, false);
-                Err(format!("bytes came that belong to no reply:\n{}", String::from_utf8_lossy(&bytes)))
+                Err(format!("bytes came that belong to no reply:\n{}", compare::shown(&bytes)))
             }
         }
     }
+}
+
+/// Why a reply was lost, with the time that was waited for it and what the case said of that.
+fn told(lost: &Lost, patience: Duration, within: Option<Duration>) -> String {
+    let Lost::Late { bytes } = lost else { return lost.to_string() };
+    let got = if bytes.is_empty() { "no byte of a reply" } else { "no whole reply" };
+    let wanted = within.map(|within| format!(" (it must come within {within:?})")).unwrap_or_default();
+    let came = if bytes.is_empty() { String::new() } else { format!(", only these bytes:\n{}", compare::shown(bytes)) };
+    format!("{got} in {patience:?}{wanted}{came}")
 }

@@ -81,6 +81,8 @@ struct Stage<'a> {
     parallel: Option<usize>,
     within: Option<Duration>,
     edits: Vec<Edit>,
+    /// The last request: the line of its section, and what it says.
+    asked: Option<(usize, String)>,
 }
 
 /// The server and what is known of it.
@@ -93,32 +95,43 @@ struct Running {
 
 impl<'a> Stage<'a> {
     fn new(variables: &'a Variables, mode: Mode) -> Stage<'a> {
-        Stage { variables, mode, running: None, parallel: None, within: None, edits: Vec::new() }
+        Stage { variables, mode, running: None, parallel: None, within: None, edits: Vec::new(), asked: None }
     }
 
     fn play(&mut self, case: &Case, file: &Path) -> Result<(), Stop> {
         for section in &case.sections {
-            self.section(section).map_err(|stop| self.explain(stop, file, section.line, case))?;
+            // What a missing line of the error log is missing from, its failure has shown already.
+            let shows_log = !matches!(section.step, Step::Log(_));
+            self.section(section).map_err(|stop| self.explain(stop, file, section.line, &case.rule, shows_log))?;
         }
         let last = case.sections.last().map_or(1, |section| section.line);
-        self.leave().map_err(|message| self.explain(message.into(), file, last, case))
+        self.leave().map_err(|message| self.explain(message.into(), file, last, &case.rule, true))
     }
 
-    /// A failure with its place and what the server had to say.
-    fn explain(&self, stop: Stop, file: &Path, line: usize, case: &Case) -> Stop {
+    /// A failure with its place, the request that it is about, and what the server had to say.
+    fn explain(&mut self, stop: Stop, file: &Path, line: usize, rule: &str, shows_log: bool) -> Stop {
         let Stop::Failed(message) = stop else { return stop };
         let mut message = format!("{}:{line}: {message}", file.display());
-        if !case.rule.trim().is_empty() {
-            message.push_str(&format!("\nthe rule:\n{}", compare::indent(case.rule.trim(), "    ")));
-        }
-        let logged = fs::read_to_string(self.variables.folder.join("error.log")).unwrap_or_default();
-        let printed = self.running.as_ref().map(|running| running.server.printed()).unwrap_or_default();
-        for (title, text) in [("the server printed", printed), ("the error log", logged)] {
-            let lines: Vec<&str> = text.lines().collect();
-            if !lines.is_empty() {
-                let last = lines[lines.len().saturating_sub(30)..].join("\n");
-                message.push_str(&format!("\n{title}:\n{}", compare::indent(&last, "    ")));
+        let mut add = |title: &str, text: &str| {
+            if !text.trim().is_empty() {
+                message.push_str(&format!("\n{title}:\n{}", compare::indent(text, "    ")));
             }
+        };
+        if let Some((line, text)) = &self.asked {
+            add(&format!("the request, of line {line}"), text.trim_end());
+        }
+        add("the rule", rule.trim());
+        if let Some(status) = self.running.as_mut().and_then(|running| running.server.ended_by_now()) {
+            add("the server has ended", &status.to_string());
+        }
+        let end = |text: &str| {
+            let lines: Vec<&str> = text.lines().collect();
+            lines[lines.len().saturating_sub(30)..].join("\n")
+        };
+        add("the server printed", &self.running.as_ref().map(|it| end(&it.server.printed())).unwrap_or_default());
+        if shows_log {
+            let logged = fs::read_to_string(self.variables.folder.join("error.log")).unwrap_or_default();
+            add("the error log", &end(&logged));
         }
         Stop::Failed(message)
     }
@@ -139,6 +152,7 @@ impl<'a> Stage<'a> {
             Step::Database => Ok(database::create_sqlite(folder, &section.text)?),
             Step::Request(request) => {
                 let parallel = self.parallel.take();
+                self.asked = Some((section.line, section.text.lines().take(20).collect::<Vec<_>>().join("\n")));
                 Ok(self.running()?.exchange.send(request, parallel)?)
             }
             Step::Reply(expected) => {

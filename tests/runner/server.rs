@@ -78,6 +78,15 @@ impl Server {
         self.child.try_wait().ok().flatten()
     }
 
+    /// The same after a failure: a process that dies closes its connections a little before its end can be seen.
+    pub fn ended_by_now(&mut self) -> Option<ExitStatus> {
+        let deadline = Instant::now() + Duration::from_millis(300);
+        while self.ended().is_none() && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(10));
+        }
+        self.ended()
+    }
+
     /// What the process printed so far.
     pub fn printed(&self) -> String {
         [OUTPUT, ERRORS].map(|name| fs::read_to_string(self.folder.join(name)).unwrap_or_default()).concat()

@@ -5,6 +5,8 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
+use super::compare;
+
 /// A reply as it came.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reply {
@@ -29,7 +31,9 @@ impl Reply {
 pub enum Lost {
     /// The connection ended before the first byte.
     Closed,
-    /// The connection ended, or time was up, after these bytes.
+    /// Nothing more came after these bytes until time was up.
+    Late { bytes: Vec<u8> },
+    /// The connection ended after these bytes, or they are no reply.
     Broken { why: String, bytes: Vec<u8> },
 }
 
@@ -37,10 +41,10 @@ impl fmt::Display for Lost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Lost::Closed => f.write_str("the server closed the connection without a reply"),
+            Lost::Late { bytes } if bytes.is_empty() => f.write_str("time was up, after no byte of a reply"),
+            Lost::Late { bytes } => write!(f, "time was up, after these bytes:\n{}", compare::shown(bytes)),
             Lost::Broken { why, bytes } if bytes.is_empty() => write!(f, "{why}, after no byte of a reply"),
-            Lost::Broken { why, bytes } => {
-                write!(f, "{why}, after these bytes:\n{}", String::from_utf8_lossy(bytes))
-            }
+            Lost::Broken { why, bytes } => write!(f, "{why}, after these bytes:\n{}", compare::shown(bytes)),
         }
     }
 }
@@ -171,7 +175,7 @@ impl Connection {
                 match self.fill_once(deadline) {
                     Ok(0) => return Ok((self.buffer[start..].to_vec(), self.buffer.len())),
                     Ok(_) => {}
-                    Err(error) => return Err(self.broken(&describe(&error))),
+                    Err(error) => return Err(self.failed(&error)),
                 }
             },
             Framing::Chunked => {
@@ -228,7 +232,7 @@ impl Connection {
             Ok(0) => Err(self.broken("the server closed the connection")),
             Ok(_) => Ok(()),
             Err(error) if error.kind() == ErrorKind::ConnectionReset && self.buffer.is_empty() => Err(Lost::Closed),
-            Err(error) => Err(self.broken(&describe(&error))),
+            Err(error) => Err(self.failed(&error)),
         }
     }
 
@@ -244,6 +248,13 @@ impl Connection {
         Ok(length)
     }
 
+    fn failed(&self, error: &io::Error) -> Lost {
+        match error.kind() {
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => Lost::Late { bytes: self.buffer.clone() },
+            _ => self.broken(&format!("reading failed: {error}")),
+        }
+    }
+
     fn broken(&self, why: &str) -> Lost {
         Lost::Broken { why: why.to_owned(), bytes: self.buffer.clone() }
     }
@@ -255,13 +266,6 @@ pub enum Unasked {
     Nothing,
     End,
     Bytes(Vec<u8>),
-}
-
-fn describe(error: &io::Error) -> String {
-    match error.kind() {
-        ErrorKind::WouldBlock | ErrorKind::TimedOut => "time was up".to_owned(),
-        _ => format!("reading failed: {error}"),
-    }
 }
 
 fn find(bytes: &[u8], wanted: &[u8], start: usize) -> Option<usize> {
