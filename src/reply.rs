@@ -31,6 +31,9 @@ pub struct Reply {
     has_variables: bool,
 }
 
+/// Most header lines of a reply: clients take no more than some hundred to some thousand (curl 5,000, proxies 100).
+const LINES: usize = 1000;
+
 /// A header whose name begins so sets a variable of the environment, as in h2o, and is not sent.
 const VARIABLE: &str = "x-fallthru-set-";
 
@@ -74,8 +77,11 @@ impl Reply {
     }
 
     fn append(&mut self, name: &HeaderName, line: &str) -> Result<(), String> {
-        let appended = self.headers.try_append(name, header_value(name, line)?);
-        appended.map(|_| ()).map_err(|_| "the reply has too many headers".to_owned())
+        if self.headers.len() >= LINES {
+            return Err(format!("the reply has too many headers: more than {LINES} lines"));
+        }
+        self.headers.append(name, header_value(name, line)?);
+        Ok(())
     }
 
     /// Takes the variables that the headers set out of them: upper-case names and their values.
@@ -174,6 +180,18 @@ mod tests {
         assert!(reply.add_header("", "1").is_err());
         assert!(reply.add_header("x y", "1").is_err());
         assert!(reply.headers.is_empty());
+    }
+
+    #[test]
+    fn header_lines_are_bounded_however_they_are_given() {
+        let refused = Err("the reply has too many headers: more than 1000 lines".to_owned());
+        let mut reply = Reply::empty(200);
+        assert_eq!(reply.add_header("x-a", &"\n".repeat(999)), Ok(()));
+        assert_eq!(reply.add_header("x-b", ""), refused);
+        let mut reply = Reply::empty(200);
+        assert_eq!(reply.add_header("x-a", &"\n".repeat(1000)), refused);
+        let mut reply = Reply::empty(200);
+        assert_eq!((0..1001).try_for_each(|number| reply.add_header(&format!("x{number}"), "")), refused);
     }
 
     #[test]
