@@ -31,6 +31,9 @@ pub struct Reply {
     has_variables: bool,
 }
 
+/// Most header lines of a reply: clients take no more than some hundred to some thousand (curl 5,000, proxies 100).
+const LINES: usize = 1000;
+
 /// Headers that a reply has once (RFC 9110 §5.3): which of two a client takes nobody knows.
 const SINGLE: [HeaderName; 11] = [
     header::AGE,
@@ -99,8 +102,10 @@ impl Reply {
     }
 
     fn append(&mut self, name: &HeaderName, line: &str) -> Result<(), String> {
-        let is_there = self.headers.try_append(name, header_value(name, line)?);
-        if is_there.map_err(|_| "the reply has too many headers")? && SINGLE.contains(name) {
+        if self.headers.len() >= LINES {
+            return Err(format!("the reply has too many headers: more than {LINES} lines"));
+        }
+        if self.headers.append(name, header_value(name, line)?) && SINGLE.contains(name) {
             let hint = "a name is the same in any letter case; `reply.header(name, value)` puts it in the place of what it was";
             return Err(format!("the header `{name}` comes twice, a reply has it once\nhint: {hint}"));
         }
@@ -196,6 +201,18 @@ mod tests {
         assert!(reply.add_header("", "1").is_err());
         assert!(reply.add_header("x y", "1").is_err());
         assert!(reply.headers.is_empty());
+    }
+
+    #[test]
+    fn header_lines_are_bounded_however_they_are_given() {
+        let refused = Err("the reply has too many headers: more than 1000 lines".to_owned());
+        let mut reply = Reply::empty(200);
+        assert_eq!(reply.add_header("x-a", &"\n".repeat(999)), Ok(()));
+        assert_eq!(reply.add_header("x-b", ""), refused);
+        let mut reply = Reply::empty(200);
+        assert_eq!(reply.add_header("x-a", &"\n".repeat(1000)), refused);
+        let mut reply = Reply::empty(200);
+        assert_eq!((0..1001).try_for_each(|number| reply.add_header(&format!("x{number}"), "")), refused);
     }
 
     #[test]

@@ -190,3 +190,62 @@ fn report(error: &hyper::Error, connection: &Connection) {
         tracing::debug!(client = %connection.remote, "a connection broke: {error}{source}");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::live::{Clock, Patience};
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+    use std::thread;
+
+    #[derive(Clone)]
+    struct Hello;
+
+    impl Serve for Hello {
+        fn serve(
+            &self,
+            _: http::request::Parts,
+            _: Upload,
+            _: Rc<Connection>,
+        ) -> impl Future<Output = Response> + use<> {
+            std::future::ready(http::Response::new(Bytes::from_static(b"hello").into()))
+        }
+    }
+
+    /// Sends all of it before it reads, and gives all that comes.
+    fn answer(sent: Vec<u8>) -> io::Result<String> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let mut client = TcpStream::connect(listener.local_addr()?)?;
+        let (stream, _) = listener.accept()?;
+        stream.set_nonblocking(true)?;
+        let reading = thread::spawn(move || {
+            client.write_all(&sent)?;
+            let mut answer = String::new();
+            client.read_to_string(&mut answer).map(|_| answer)
+        });
+        tokio::runtime::LocalRuntime::new()?.block_on(async {
+            let stream = Stream::Tcp(tokio::net::TcpStream::from_std(stream)?);
+            converse(stream, Live::new(Patience::default(), Clock::Unwatched), Hello).await;
+            Ok::<_, io::Error>(())
+        })?;
+        reading.join().expect("the client does not panic")
+    }
+
+    #[test]
+    fn who_still_sends_reads_why_it_was_refused() {
+        let long = format!("GET / HTTP/1.1\r\nx: {}\r\n\r\n", "a".repeat(8 << 20));
+        assert!(answer(long.into()).unwrap().starts_with("HTTP/1.1 431 "));
+        let bad = format!("G@T / HTTP/1.1\r\n\r\n{}", "a".repeat(8 << 20));
+        assert!(answer(bad.into()).unwrap().starts_with("HTTP/1.1 400 "));
+    }
+
+    #[test]
+    fn requests_behind_a_bad_one_do_not_take_the_answers_before_it_away() {
+        let good = "GET / HTTP/1.1\r\nhost: a\r\n\r\n";
+        let sent = format!("{}G@T / HTTP/1.1\r\n\r\n{}", good.repeat(500), good.repeat(100_000));
+        let answer = answer(sent.into()).unwrap();
+        assert_eq!(answer.matches("HTTP/1.1 200 ").count(), 500);
+        assert_eq!(answer.matches("HTTP/1.1 400 ").count(), 1);
+    }
+}

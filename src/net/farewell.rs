@@ -1,7 +1,8 @@
-//! The end of a connection whose client may still be sending a body that nobody wants.
+//! The end of a connection whose client may still be sending what nobody wants: a body, the rest of a
+//! head that was refused, requests behind it.
 //!
 //! A socket that is closed with bytes in it resets the connection, and the client may never read
-//! why its body was refused. So they are taken and dropped for a while, as nginx does with
+//! why it was refused, nor the answers before. So they are taken and dropped for a while, as nginx does with
 //! `lingering_close`.
 
 use std::pin::Pin;

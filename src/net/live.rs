@@ -58,7 +58,7 @@ pub(super) struct Entry {
     fate: Cell<Fate>,
     /// Whether the client has to take bytes before more can be written.
     is_blocked: Cell<bool>,
-    /// Whether a body was left that the client may still be sending.
+    /// Whether something was left that the client may still be sending.
     has_unread: Cell<bool>,
     waker: RefCell<Waker>,
 }
@@ -210,7 +210,12 @@ impl Entry {
         self.state.set(State::Busy);
     }
 
-    /// A body is not read to its end.
+    /// Whether bytes came that belong to no request yet.
+    pub(super) fn is_in_head(&self) -> bool {
+        self.head_since.get().is_some()
+    }
+
+    /// What the client sends is not read to its end.
     pub(super) fn leave_unread(&self) {
         self.has_unread.set(true);
     }

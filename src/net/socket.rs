@@ -32,6 +32,16 @@ impl Socket {
         }
         written
     }
+
+    /// Whether the client is in the midst of a head that was refused, or has sent requests that are
+    /// not answered any more.
+    fn has_more(&mut self, context: &mut Context<'_>) -> bool {
+        let mut space = [0; 1];
+        let mut taken = ReadBuf::new(&mut space);
+        let is_read = Pin::new(&mut self.stream).poll_read(context, &mut taken);
+        let has_ended = is_read.is_ready() && taken.filled().is_empty();
+        !has_ended && (self.entry.is_in_head() || !taken.filled().is_empty())
+    }
 }
 
 impl Read for Socket {
@@ -94,6 +104,9 @@ impl Write for Socket {
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let socket = &mut *self;
         if !socket.farewell.has_begun() {
+            if !socket.entry.has_unread() && socket.has_more(context) {
+                socket.entry.leave_unread();
+            }
             ready!(Pin::new(&mut socket.stream).poll_shutdown(context))?;
         }
         if socket.entry.has_unread() {

@@ -133,8 +133,8 @@ pub(super) const REPLIES: &str = "\
 ## Replies
 
 A handler returns `[status, headers, body]`: an integer from 200 to 999; a map, or an array of `[name, value]`, whose values may
-have several lines; a string, a blob, an array of them, what `file` gives, or `()` for nothing. The length is counted, whatever
-`content-length` says (but for HEAD without a body), and what belongs to the connection is left out.
+have several lines, up to 1,000 in all; a string, a blob, an array of them, what `file` gives, or `()` for nothing. The length is
+counted, whatever `content-length` says (but for HEAD without a body), and what belongs to the connection is left out.
 
 Or it returns what one of the functions below makes, which can be read and changed like the triple (`let r = json(x); r[0] = 201; r`, or
 `r.status`, `r.headers`, `r.body`). `reply.header(name, value)` sets a header of it, `reply.cookie(name, value, options)` adds a cookie,

@@ -145,6 +145,10 @@ fn redirect(call: &NativeCallContext, code: INT, url: &str) -> Result<Reply> {
     if !(300..400).contains(&code) || code == INT::from(crate::reply::PASS) {
         return Err(raise(call, format!("a redirect has a status from 300 to 398, found {code}")));
     }
+    // Other headers may have several lines; with two places to go to, who is to choose?
+    if url.contains('\n') {
+        return Err(raise(call, format!("the URL of a redirect has a line's end: {}", url.escape_debug())));
+    }
     let mut reply = Reply::empty(checked(call, code)?);
     reply.add_header("location", url).map_err(|message| raise(call, message))?;
     Ok(reply)

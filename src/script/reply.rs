@@ -12,6 +12,9 @@ use crate::reply::{Content, Reply, status};
 /// What a triple has to be, for messages.
 const EXPECTED: &str = "expected `[status, headers, body]` or a reply such as `json(value)`";
 
+/// Said where a limit is hit while a reply is made; what is reported is the limit.
+const STOPPED: &str = "the script has to stop";
+
 /// Said of a reply that the memory of its script has no room for.
 const TOO_LARGE: &str = "the reply is larger than `rhai.max-memory`";
 
@@ -73,7 +76,7 @@ pub(super) fn from_value(value: Dynamic) -> std::result::Result<Reply, String> {
     if value.is::<Reply>() {
         return Ok(value.cast::<Reply>());
     }
-    let plain = |value| frozen::plain(value).map_err(|_| "the script has to stop".to_owned());
+    let plain = |value| frozen::plain(value).map_err(|_| STOPPED.to_owned());
     let value = plain(value)?;
     if value.is_unit() {
         let hint = "the last expression of a handler is its reply; the value of a `try` or `catch` block is lost, \
@@ -215,6 +218,8 @@ fn body_from(body: Dynamic) -> std::result::Result<Bytes, String> {
     fiber::room(length).map_err(|_| TOO_LARGE.to_owned())?;
     let mut joined = BytesMut::with_capacity(length);
     for part in parts {
+        // There may be a million of them, of which each may be a word.
+        fiber::tick().map_err(|_| STOPPED.to_owned())?;
         joined.extend_from_slice(&part_from(part)?);
     }
     Ok(joined.freeze())

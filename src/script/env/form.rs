@@ -1,7 +1,9 @@
 //! The form that a request brings, in either of its two forms, checked when it is first read.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 
+use percent_encoding::percent_decode_str;
 use rhai::Dynamic;
 
 use super::body::Content;
@@ -15,6 +17,9 @@ use crate::script::raise::Wrong;
 
 /// Longest field of a form in parts that is no file, in bytes.
 const FIELD: u64 = 1 << 20;
+
+/// Bytes of an encoded form that are decoded before others get their turn.
+const PIECE: usize = 256 << 10;
 
 /// The fields and the files of a form.
 pub(super) struct Form {
@@ -48,9 +53,9 @@ impl Env {
         for pair in text.split('&') {
             // A few megabytes make many times as much of pairs.
             fiber::tick()?;
-            target::check_encoding("the form", pair).map_err(Wrong::malformed)?;
-            for (name, value) in form_urlencoded::parse(pair.as_bytes()) {
-                pairs.push((name.as_ref().into(), value.as_ref().into()));
+            if !pair.is_empty() {
+                let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+                pairs.push((decoded(name)?.into(), decoded(value)?.into()));
             }
         }
         Ok(Pairs::parameters(pairs))
@@ -83,6 +88,43 @@ impl Env {
     }
 }
 
+/// A name or a value as it was before it was encoded. One of many megabytes is decoded in pieces, so
+/// that others get their turn.
+fn decoded(text: &str) -> Result<String, Wrong> {
+    let mut out = String::new();
+    let mut rest = text;
+    loop {
+        let (piece, behind) = rest.split_at(piece(rest));
+        target::check_encoding("the form", piece).map_err(Wrong::malformed)?;
+        let spaced = if piece.contains('+') { Cow::Owned(piece.replace('+', " ")) } else { Cow::Borrowed(piece) };
+        out.push_str(&percent_decode_str(&spaced).decode_utf8_lossy());
+        if behind.is_empty() {
+            return Ok(out);
+        }
+        fiber::slice()?;
+        rest = behind;
+    }
+}
+
+/// Length of the piece of an encoded text that is decoded first: it ends before what begins a
+/// character, unless no text does so.
+fn piece(text: &str) -> usize {
+    // The longest character is four times `%XX`.
+    const LONGEST: usize = 12;
+    if text.len() <= PIECE {
+        return text.len();
+    }
+    let bytes = text.as_bytes();
+    let begins = |place: &usize| match bytes[*place] {
+        b'%' => !matches!(bytes.get(place + 1), Some(b'8' | b'9' | b'a' | b'b' | b'A' | b'B')),
+        _ => !bytes[place - 2..*place].contains(&b'%') && text.is_char_boundary(*place),
+    };
+    let mut places = (PIECE - LONGEST..=PIECE).rev();
+    // What has no such place is malformed, and said to be so wherever it is divided.
+    let is_encoded = |place: &usize| bytes[*place] == b'%';
+    places.clone().find(begins).or_else(|| places.find(is_encoded)).unwrap_or_else(|| text.floor_char_boundary(PIECE))
+}
+
 fn text<R: FnMut(u64, &mut [u8]) -> Result<(), Wrong>>(part: &Part, window: &mut Window<R>) -> Result<String, Wrong> {
     let name = &part.head;
     let length = usize::try_from(part.length).ok().filter(|_| part.length <= FIELD);
@@ -96,4 +138,41 @@ fn text<R: FnMut(u64, &mut [u8]) -> Result<(), Wrong>>(part: &Part, window: &mut
         Wrong::malformed(format!("{name} of the form is not UTF-8 at byte {}", error.valid_up_to()))
     })?;
     Ok(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn whole(text: &str) -> String {
+        percent_decode_str(&text.replace('+', " ")).decode_utf8().unwrap().into_owned()
+    }
+
+    #[test]
+    fn a_long_value_is_the_same_in_pieces() {
+        for unit in ["a", "+", "%41", "%C3%A9", "é", "%e2%82%ac", "€", "%F0%9F%98%80", "😀", "a%2541+%c3%a9é=%25"]
+        {
+            for before in 0..14 {
+                let text = ["x".repeat(before), unit.repeat(2 * PIECE / unit.len() + 3)].concat();
+                assert!(decoded(&text).unwrap() == whole(&text), "{before} before {unit}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_in_a_long_value_is_found_in_any_piece() {
+        for (wrong, message) in [
+            ("%zz", "the form has a bad percent-encoding at `%zz`"),
+            ("%00", "the form has a NUL byte at `%00`"),
+            ("%B3", "the form is not UTF-8 at `%B3`"),
+            ("%C3+", "the form is not UTF-8 at `%C3`"),
+        ] {
+            for place in (PIECE - 15..PIECE + 15).chain([0, 2 * PIECE]) {
+                let text = ["a".repeat(place), wrong.into(), "b".repeat(PIECE)].concat();
+                assert_eq!(decoded(&text).unwrap_err().to_string(), message, "{place}");
+            }
+            assert_eq!(decoded(&wrong.repeat(PIECE)).unwrap_err().to_string(), message);
+        }
+        assert!(decoded(&format!("{}%4", "a".repeat(2 * PIECE))).is_err());
+    }
 }

@@ -38,12 +38,11 @@ impl Head {
         let Some((disposition, name)) = disposition.zip(name) else {
             return Err("a part has no `Content-Disposition: form-data; name=\"…\"`".into());
         };
-        if name.contains('\0') {
+        let filename = parameter(disposition, "filename");
+        if name.contains('\0') || filename.as_ref().is_some_and(|it| it.contains('\0')) {
             return Err("the name of a part has a NUL byte".into());
         }
-        let filename = parameter(disposition, "filename");
-        let last = |name: String| name.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
-        Ok(Head { name, filename: filename.map(last), content_type })
+        Ok(Head { name, filename: filename.as_deref().map(last), content_type })
     }
 }
 
@@ -51,6 +50,12 @@ impl fmt::Display for Head {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "part `{}`", self.name.chars().take(64).collect::<String>())
     }
+}
+
+/// The last component of a path, which may be one of Windows; empty where that is a folder.
+fn last(path: &str) -> String {
+    let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
+    if matches!(name, "." | "..") { String::new() } else { name.to_owned() }
 }
 
 /// A parameter of a header field such as `form-data; name="a"`; `None` if it is not there or the
@@ -145,6 +150,10 @@ mod tests {
         assert_eq!(head("content-disposition:form-data;filename=\"../../etc/passwd\";name=f"), file("passwd"));
         assert_eq!(head(r#"Content-Disposition: form-data; name="f"; filename="C:\new\a.png""#), file("a.png"));
         assert_eq!(head("Content-Disposition: form-data; name=\"f\"; filename=\"\""), file(""));
+        for folder in ["..", ".", "../..", "a/", "a/.", r"C:\.."] {
+            let text = format!("Content-Disposition: form-data; name=f; filename={folder}");
+            assert_eq!(Head::parse(&text).unwrap().filename.as_deref(), Some(""), "{folder}");
+        }
         assert_eq!(
             head("X: y\r\nCONTENT-TYPE: text/plain; charset=utf-8\r\nContent-Disposition: Form-Data; name=f\r\n"),
             Ok(("f".into(), None, Some("text/plain; charset=utf-8".into())))
@@ -162,6 +171,8 @@ mod tests {
             ("Content-Disposition: form-data; name=\"f", none),
             ("nothing", "a line of the head of a part has no colon"),
             ("Content-Disposition: form-data; name=\"a\0\"", "the name of a part has a NUL byte"),
+            ("Content-Disposition: form-data; name=a; filename=\"a\0.png\"", "the name of a part has a NUL byte"),
+            ("Content-Disposition: form-data; name=a; filename*=UTF-8''a%00", "the name of a part has a NUL byte"),
         ] {
             assert_eq!(Head::parse(text).unwrap_err(), message, "{text}");
         }
