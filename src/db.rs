@@ -2,13 +2,16 @@
 //! not know scripts; what waits, waits on the fiber that calls.
 
 mod database;
+mod dialect;
 mod error;
+mod keyword;
 mod migrations;
 mod placeholders;
 mod pool;
 mod rows;
 mod settings;
 mod sqlite;
+mod statements;
 mod throwaway;
 #[cfg(test)]
 mod trial;
@@ -17,6 +20,7 @@ mod value;
 use std::path::PathBuf;
 
 pub use self::database::Database;
+pub use self::dialect::Dialect;
 pub use self::error::{Error, Kind};
 pub use self::migrations::{check, connect_all, migrate};
 pub use self::rows::{Row, Rows};
@@ -73,11 +77,14 @@ pub trait Connection {
     /// If the database refuses, the parameters don't fit, or the work has to stop.
     fn exec(&mut self, sql: &str, parameters: &[Value<'_>]) -> Result<Executed, Error>;
 
-    /// Runs all statements of `sql`, a file's text, inside the transaction that is open.
+    /// Whose SQL it takes.
+    fn dialect(&self) -> Dialect;
+
+    /// Runs a statement of a file, which has no parameters: what it says is not changed.
     ///
     /// # Errors
-    /// With the place of the first statement that fails.
-    fn script(&mut self, sql: &str) -> Result<(), ScriptError>;
+    /// If the database refuses.
+    fn run(&mut self, statement: &str) -> Result<(), Error>;
 
     /// Opens a transaction with the right to write, or at a greater `depth` than 0 a savepoint in it.
     ///
@@ -99,6 +106,35 @@ pub trait Connection {
 
     /// Whether a transaction is open, and the connection hence unfit for anybody else.
     fn in_transaction(&self) -> bool;
+
+    /// Whether a transaction takes back whatever a file may do, what it does to tables as well.
+    fn is_transactional(&self) -> bool {
+        true
+    }
+
+    /// Opens what a migration runs in: of several processes one is in it at a time.
+    ///
+    /// # Errors
+    /// If the database refuses.
+    fn begin_migration(&mut self) -> Result<(), Error> {
+        self.begin(0)
+    }
+
+    /// Makes a migration last.
+    ///
+    /// # Errors
+    /// If the database refuses.
+    fn end_migration(&mut self) -> Result<(), Error> {
+        self.commit(0)
+    }
+
+    /// Takes a migration back, as far as the database can.
+    ///
+    /// # Errors
+    /// If the database refuses.
+    fn undo_migration(&mut self) -> Result<(), Error> {
+        self.rollback(0)
+    }
 }
 
 /// What a statement did.
@@ -110,18 +146,9 @@ pub struct Executed {
     pub last_insert_id: Option<i64>,
 }
 
-/// A statement of a file that failed.
-#[derive(Debug)]
-pub struct ScriptError {
-    /// Where in the text, in bytes.
-    pub offset: usize,
-    /// Why.
-    pub error: Error,
-}
-
 /// How many placeholders a statement has.
-pub fn placeholders(sql: &str) -> usize {
-    placeholders::find(sql).len()
+pub fn placeholders(sql: &str, dialect: Dialect) -> usize {
+    placeholders::find(sql, dialect).count()
 }
 
 /// A worker's databases by name.

@@ -17,6 +17,8 @@ pub struct Error {
     pub constraint: Option<String>,
     /// The column in question, where there is one and it is known.
     pub column: Option<String>,
+    /// The character of the statement in question, from 1, where the database says it.
+    pub position: Option<u32>,
 }
 
 /// The sorts of faults.
@@ -74,7 +76,7 @@ impl Kind {
 impl Error {
     /// An error of which no more than its message is known.
     pub fn new(kind: Kind, message: impl Into<String>) -> Error {
-        Error { kind, message: message.into(), code: None, constraint: None, column: None }
+        Error { kind, message: message.into(), code: None, constraint: None, column: None, position: None }
     }
 
     /// The same error with a way out.

@@ -12,7 +12,9 @@ pub fn of(error: &rusqlite::Error) -> Error {
         rusqlite::Error::SqlInputError { error, msg, sql, offset } => {
             let mut fault = failure(error.extended_code, Some(msg));
             if let Some(before) = usize::try_from(*offset).ok().and_then(|offset| sql.get(..offset)) {
-                fault.message.push_str(&format!(" at character {} of the statement", before.chars().count() + 1));
+                let position = before.chars().count() + 1;
+                fault.message.push_str(&format!(" at character {position} of the statement"));
+                fault.position = u32::try_from(position).ok();
             }
             fault
         }
