@@ -5,7 +5,9 @@ mod database;
 mod dialect;
 mod error;
 mod keyword;
+mod load;
 mod migrations;
+mod origin;
 mod placeholders;
 mod pool;
 mod rows;
@@ -22,7 +24,8 @@ use std::path::PathBuf;
 pub use self::database::Database;
 pub use self::dialect::Dialect;
 pub use self::error::{Error, Kind};
-pub use self::migrations::{check, connect_all, migrate};
+pub use self::load::{Failure, Progress, load};
+pub use self::migrations::{Standing, State, check, connect_all, migrate, status};
 pub use self::rows::{Row, Rows};
 pub use self::settings::{Named, Reach, Settings, Url};
 pub use self::throwaway::{Fresh, Throwaway};
@@ -171,6 +174,14 @@ impl Databases {
     pub fn database(&self, name: Option<&str>) -> Result<&Database, Error> {
         find(&self.0, |(name, _)| name, name).map(|(_, database)| database)
     }
+}
+
+/// The database of this name, or the only one.
+///
+/// # Errors
+/// If there is none of this name, or several and no name; the message lists them.
+pub fn named<'s>(settings: &'s Settings, name: Option<&str>) -> Result<&'s Named, Error> {
+    find(&settings.databases, |it| &it.name, name)
 }
 
 /// The one of this name, or the only one.

@@ -28,7 +28,6 @@ pub fn transaction_control(sql: &str, dialect: Dialect) -> Option<&'static str> 
 }
 
 /// The first word of a statement; empty if it begins with something else.
-#[allow(dead_code, reason = "MySQL's backend asks for it")]
 pub fn first_word(sql: &str, dialect: Dialect) -> &str {
     words(sql, dialect).next().unwrap_or_default()
 }

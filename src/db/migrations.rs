@@ -3,12 +3,15 @@
 
 mod apply;
 mod folder;
+mod status;
 
 use self::apply::Applied;
 use self::folder::list;
 use super::Missing;
 use super::error::Error;
 use super::settings::{Named, Settings};
+
+pub use self::status::{Standing, State, status};
 
 /// Opens every database, which creates those that have migrations, and applies what is to be applied.
 ///
@@ -66,7 +69,8 @@ pub fn connect_all(settings: &Settings) -> Result<(), Vec<Error>> {
     if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
 
-fn at_place(database: &Named, error: &Error) -> Error {
+/// The error with the place of the database in front of it.
+pub fn at_place(database: &Named, error: &Error) -> Error {
     error.clone().within(format_args!("{}: database `{}`", database.place, database.name))
 }
 

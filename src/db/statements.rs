@@ -67,11 +67,8 @@ impl Fault {
 impl Statement<'_> {
     /// The database's error, in the line that it is about.
     pub fn fault(&self, error: Error) -> Fault {
-        let before = error.position.map_or(0, |position| {
-            let before = self.text.chars().take(position.saturating_sub(1) as usize);
-            let at: usize = before.map(char::len_utf8).sum();
-            lines(&self.text.as_bytes()[..at])
-        });
+        let before = error.position.map_or(0, |it| it.saturating_sub(1)) as usize;
+        let before = self.text.chars().take(before).filter(|it| *it == '\n').count() as u64;
         Fault { line: self.line + before, error }
     }
 }
@@ -101,7 +98,6 @@ impl<R: BufRead> Statements<R> {
     }
 
     /// How many bytes the statements that were read take in the file, with what is between them.
-    #[allow(dead_code, reason = "a long load shows how far it is")]
     pub fn position(&self) -> u64 {
         self.offset
     }
@@ -313,8 +309,9 @@ impl<R: BufRead> Statements<R> {
         }
         self.buffer.drain(..self.start);
         self.start = 0;
-        let full = (self.buffer.len() + more.max(self.chunk)).min(self.limit + self.chunk);
-        while self.buffer.len() < full {
+        // What a pipe has not written yet is not waited for longer than it must be.
+        let enough = (self.buffer.len() + more.max(1)).min(self.limit + self.chunk);
+        while self.buffer.len() < enough {
             let read = match self.reader.fill_buf() {
                 Ok(read) => read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -327,7 +324,7 @@ impl<R: BufRead> Statements<R> {
                 self.is_at_end = true;
                 break;
             }
-            let length = read.len().min(full - self.buffer.len());
+            let length = read.len().min(self.chunk.max(enough - self.buffer.len()));
             self.buffer.extend_from_slice(&read[..length]);
             self.reader.consume(length);
         }

@@ -7,6 +7,7 @@ use super::folder::{Migration, read};
 use crate::db::Connection;
 use crate::db::error::{Error, Kind};
 use crate::db::keyword;
+use crate::db::rows::Row;
 use crate::db::settings::Named;
 use crate::db::statements::{Fault, Statements};
 use crate::db::value::Value;
@@ -41,21 +42,36 @@ pub fn next(database: &Named, connection: &mut dyn Connection, migrations: &[Mig
     outcome
 }
 
-/// The names of the migrations that were applied, and their files' checksums.
-fn bookkeeping(connection: &mut dyn Connection) -> Result<BTreeMap<String, String>, Error> {
+/// What the books say of a migration that was applied.
+pub struct Entry {
+    pub checksum: String,
+    pub applied_at: String,
+}
+
+/// The migrations that were applied, by name; the books are opened where there are none.
+fn bookkeeping(connection: &mut dyn Connection) -> Result<BTreeMap<String, Entry>, Error> {
     connection.exec(BOOKKEEPING, &[])?;
-    let rows = connection.query("SELECT name, checksum FROM rhaid_migrations", &[], usize::MAX)?;
+    entries(connection)
+}
+
+/// The migrations that were applied, by name.
+///
+/// # Errors
+/// If the database refuses, as it does where there are no books.
+pub fn entries(connection: &mut dyn Connection) -> Result<BTreeMap<String, Entry>, Error> {
+    let rows = connection.query("SELECT name, checksum, applied_at FROM rhaid_migrations", &[], usize::MAX)?;
     let text = |value: Option<Value<'_>>| match value {
         Some(Value::Text(text)) => text.into_owned(),
         _ => String::new(),
     };
-    Ok(rows.iter().map(|row| (text(row.at(0)), text(row.at(1)))).collect())
+    let entry = |row: &Row| Entry { checksum: text(row.at(1)), applied_at: text(row.at(2)) };
+    Ok(rows.iter().map(|row| (text(row.at(0)), entry(&row))).collect())
 }
 
 fn first(
     connection: &mut dyn Connection,
     migrations: &[Migration],
-    applied: &BTreeMap<String, String>,
+    applied: &BTreeMap<String, Entry>,
 ) -> Result<Applied, Error> {
     if let Some(name) = applied.keys().find(|name| !migrations.iter().any(|it| it.name == **name)) {
         let message = format!("migration `{name}.sql` was applied to the database, but its file is missing");
@@ -66,7 +82,7 @@ fn first(
         let (content, checksum) = read(&migration.path)?;
         match applied.get(&migration.name) {
             None if next.is_none() => next = Some((migration, content, checksum)),
-            Some(known) if *known != checksum => {
+            Some(known) if known.checksum != checksum => {
                 let message = format!("`{}` was changed since it was applied", migration.path.display());
                 return Err(Error::new(Kind::Migration, message)
                     .hint("undo the change; what is new goes into a migration of its own"));

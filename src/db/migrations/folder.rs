@@ -93,3 +93,8 @@ pub fn read(path: &Path) -> Result<(String, String), Error> {
     })?;
     Ok((content, checksum))
 }
+
+/// The number in a migration's name; 0 if there is none, as in what was applied by another program.
+pub fn number(name: &str) -> u64 {
+    name.split_once('_').and_then(|(number, _)| number.parse().ok()).unwrap_or_default()
+}
