@@ -89,12 +89,20 @@ pub struct Pieces<'t> {
     text: &'t [u8],
     dialect: Dialect,
     at: usize,
+    /// Where the code begins that ends at `at`: what opens there may begin with a word, as `E'…'`.
+    code: usize,
 }
 
 impl<'t> Pieces<'t> {
     /// Those of `text` from `at` on, where a piece begins.
     pub fn new(text: &'t [u8], at: usize, dialect: Dialect) -> Pieces<'t> {
-        Pieces { text, dialect, at }
+        Pieces { text, dialect, at, code: at }
+    }
+
+    /// Those that follow `piece`.
+    pub fn after(text: &'t [u8], piece: Piece, dialect: Dialect) -> Pieces<'t> {
+        let code = if piece.kind == Kind::Code { piece.start } else { piece.end };
+        Pieces { text, dialect, at: piece.end, code }
     }
 }
 
@@ -107,16 +115,17 @@ impl Iterator for Pieces<'_> {
         // More than three bytes are of interest, which is more than `memchr` looks for at once.
         while let Some(plain) = self.text[self.at..].iter().position(|byte| openings[usize::from(*byte)]) {
             let at = self.at + plain;
-            let Some(opening) = opening(self.text, at, self.dialect) else {
+            let Some(opening) = opening(self.text, self.code, at, self.dialect) else {
                 self.at = at + 1;
                 continue;
             };
             if at > start {
-                self.at = at;
+                (self.code, self.at) = (start, at);
                 return Some(Piece { kind: Kind::Code, start, end: at, is_open: false });
             }
             let (kind, end) = close(self.text, at, opening);
             self.at = end.unwrap_or(self.text.len());
+            self.code = self.at;
             return Some(Piece { kind, start, end: self.at, is_open: end.is_none() });
         }
         self.at = self.text.len();
@@ -146,11 +155,12 @@ enum Opening {
     Short(Kind, usize),
 }
 
-fn opening(text: &[u8], at: usize, dialect: Dialect) -> Option<Opening> {
+/// What opens at `at`, behind code that begins at `code`.
+fn opening(text: &[u8], code: usize, at: usize, dialect: Dialect) -> Option<Opening> {
     use Dialect::{Mysql, Postgres, Sqlite};
     let next = text.get(at + 1).copied();
     Some(match (text[at], dialect) {
-        (b'\'', Postgres) if is_escape_string(&text[..at]) => Opening::Continued,
+        (b'\'', Postgres) if is_escape_string(&text[code..at]) => Opening::Continued,
         (quote @ (b'\'' | b'"'), Mysql) => Opening::Escaped(quote),
         (quote @ (b'\'' | b'"' | b'`'), _) => Opening::Quote(quote),
         (b'[', Sqlite) => Opening::Bracket,
@@ -164,7 +174,7 @@ fn opening(text: &[u8], at: usize, dialect: Dialect) -> Option<Opening> {
         (b'?', _) if next == Some(b'?') => Opening::Short(Kind::Question, 2),
         (b'?', _) => Opening::Short(Kind::Placeholder, 1),
         (b';', _) => Opening::Short(Kind::Semicolon, 1),
-        (b'$', Postgres) if !text[..at].last().is_some_and(|it| is_word(*it)) => dollar(&text[at..])?,
+        (b'$', Postgres) if !text[code..at].last().is_some_and(|it| is_word(*it)) => dollar(&text[at..])?,
         _ => return None,
     })
 }
@@ -358,6 +368,12 @@ mod tests {
             ("$$ ' ? $$?", &["q' ? $$?…"], &["q' ? $$?…"], &["q$$ ' ? $$", "??"]),
             ("$é$ $$ $e$ ? $é$", &["??"], &["??"], &["q$é$ $$ $e$ ? $é$"]),
             ("a$b$ ? $b$", &["??"], &["??"], &["??", "q$b$…"]),
+            (
+                "$$a$$$$ ? $$e'\\' ?'",
+                &["??", "q'\\'", "??", "q'…"],
+                &["??", "q'\\' ?'"],
+                &["q$$a$$", "q$$ ? $$", "q'\\' ?'"],
+            ),
             ("$1a $12, a$1", &[], &[], &["$$1a", "$$12"]),
             ("$a ? $", &["??"], &["??"], &["??"]),
             (

@@ -131,9 +131,9 @@ impl<R: BufRead> Statements<R> {
 
     fn find(&mut self) -> Result<Option<Found>, Fault> {
         let mut body = Body::new(self.dialect);
-        let (mut first, mut at) = (None, 0);
-        while let Some(piece) = self.piece(at)? {
-            at = piece.end;
+        let (mut first, mut before) = (None, None);
+        while let Some(piece) = self.piece(before)? {
+            before = Some(piece);
             if piece.is_open {
                 return Err(self.fault(piece.start, unclosed(piece.kind)));
             }
@@ -147,7 +147,7 @@ impl<R: BufRead> Statements<R> {
                     && let Some(after) = self.command(begin)?
                 {
                     self.pass(after);
-                    (first, at) = (None, 0);
+                    (first, before) = (None, None);
                     continue;
                 }
             }
@@ -173,12 +173,13 @@ impl<R: BufRead> Statements<R> {
             let next = end + self.delimiter.len();
             let Some(first) = first else {
                 self.pass(next);
-                (body, at) = (Body::new(self.dialect), 0);
+                (body, before) = (Body::new(self.dialect), None);
                 continue;
             };
             return self.found(&body, Found { first, end, next }).map(Some);
         }
-        first.map(|first| self.found(&body, Found { first, end: at, next: at })).transpose()
+        let end = self.rest().len();
+        first.map(|first| self.found(&body, Found { first, end, next: end })).transpose()
     }
 
     fn found(&self, body: &Body, found: Found) -> Result<Found, Fault> {
@@ -189,11 +190,16 @@ impl<R: BufRead> Statements<R> {
         Ok(Found { end: found.first + text.trim_ascii_end().len(), ..found })
     }
 
-    /// The piece that begins at `at`, whatever may still be unread behind it.
-    fn piece(&mut self, at: usize) -> Result<Option<Piece>, Fault> {
+    /// The piece that follows another, or the first; whatever may still be unread behind it.
+    fn piece(&mut self, before: Option<Piece>) -> Result<Option<Piece>, Fault> {
+        let at = before.map_or(0, |it| it.end);
         loop {
             let rest = self.rest();
-            let piece = Pieces::new(rest, at, self.dialect).next();
+            let mut pieces = match before {
+                Some(before) => Pieces::after(rest, before, self.dialect),
+                None => Pieces::new(rest, 0, self.dialect),
+            };
+            let piece = pieces.next();
             let end = piece.map_or(at, |it| it.end);
             if self.is_at_end || end + self.delimiter.len() <= rest.len() {
                 return Ok(piece);
