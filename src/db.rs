@@ -52,6 +52,8 @@ pub struct Backend {
     pub probe: fn(&Named) -> Result<(), Error>,
     /// Opens a connection.
     pub connect: fn(&Named, Missing) -> Opened,
+    /// Opens a connection to a database that is there, which changes nothing by that.
+    pub look: fn(&Named) -> Opened,
 }
 
 /// A connection that was opened, or why it could not be.

@@ -39,11 +39,15 @@ pub fn load(
     mut reader: impl BufRead,
     mut seen: impl FnMut(Progress),
 ) -> Result<Progress, Failure> {
-    let connection = (database.url.backend().connect)(database, Missing::Create);
-    let connection = connection.map_err(|error| Failure::Database(at_place(database, &error)))?;
+    let refused = |error: Error| Failure::Database(at_place(database, &error));
+    let backend = database.url.backend();
+    let connection = (backend.connect)(database, Missing::Create).map_err(refused)?;
     // Should this fail, so will the first look for a statement.
     let head = reader.fill_buf().map(|read| read[..read.len().min(origin::LENGTH)].to_vec()).unwrap_or_default();
     let dialect = connection.dialect();
+    if dialect == Dialect::Sqlite && (backend.files)(database.url.address()).is_empty() {
+        return Err(refused(Error::new(Kind::Other, "it lies in memory, and would be gone after the load")));
+    }
     let mut load = Load { connection, is_ours: false, opened: None, last: 0, lasting: None };
     let mut statements = Statements::new(reader, dialect);
     let mut progress = Progress::default();
@@ -60,7 +64,7 @@ pub fn load(
             Ok(Some(statement)) => load.one(statement.text, statement.line).map_err(|error| {
                 let text = if origin::other_than(dialect, &head).is_some() { &head } else { statement.text.as_bytes() };
                 let shown = format!("  {} | {}", statement.line, origin::beginning(statement.text, dialect));
-                statement.fault(foreign(with_line(error, &shown), text))
+                statement.fault(foreign(with_line(error, &shown), text), dialect)
             }),
             Err(Fault { line, error }) => Err(Fault { line, error: foreign(error, &head) }),
         };

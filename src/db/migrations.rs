@@ -28,8 +28,9 @@ pub fn migrate(settings: &Settings) -> Result<(), Error> {
                 continue;
             }
         };
-        let mut connection = (database.url.backend().connect)(database, Missing::Create).map_err(at_place)?;
-        while apply::next(database, &mut *connection, &migrations)? == Applied::One {}
+        // A connection for each: what a file has set on its own, as dumps do, is not there for the next.
+        let connect = || (database.url.backend().connect)(database, Missing::Create).map_err(at_place);
+        while apply::next(database, &mut *connect()?, &migrations)? == Applied::One {}
     }
     Ok(())
 }
@@ -154,6 +155,17 @@ mod tests {
             }
             trial.run(|db| db.exec("DELETE FROM a", &[]).unwrap());
         }
+    }
+
+    #[test]
+    fn what_a_file_sets_for_its_connection_is_nothing_to_the_books_and_the_next_file() {
+        let trial = Trial::bare();
+        trial.write("migrations/001_a.sql", "CREATE TABLE a (n INT); CREATE TEMP TABLE rhaid_migrations (n INT);");
+        trial.write("migrations/002_b.sql", "PRAGMA case_sensitive_like = ON; INSERT INTO a SELECT 'A' LIKE 'a';");
+        trial.write("migrations/003_c.sql", "INSERT INTO a SELECT 'A' LIKE 'a';");
+        migrate(&trial.settings).unwrap();
+        assert_eq!(applied(&trial), r#"[{"name":"001_a"},{"name":"002_b"},{"name":"003_c"}]"#);
+        assert_eq!(trial.number("SELECT group_concat(n, '') + 0 FROM a"), 1);
     }
 
     #[test]

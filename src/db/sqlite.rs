@@ -36,6 +36,7 @@ pub const BACKEND: Backend = Backend {
     files,
     probe,
     connect,
+    look,
 };
 
 /// How many statements' columns are remembered; more than there are prepared statements would be
@@ -69,7 +70,14 @@ fn check_presence(database: &Named, missing: Missing) -> Result<(), Error> {
 }
 
 fn connect(database: &Named, missing: Missing) -> Opened {
-    let mut raw = file::open(&database.name, database.url.address(), missing)?;
+    opened(database, file::open(&database.name, database.url.address(), missing)?)
+}
+
+fn look(database: &Named) -> Opened {
+    opened(database, file::open_as_it_is(&database.name, database.url.address())?)
+}
+
+fn opened(database: &Named, mut raw: rusqlite::Connection) -> Opened {
     let inserted = Arc::new(AtomicBool::new(false));
     let seen = inserted.clone();
     let hook = move |action, _: &str, _: &str, _| {

@@ -66,10 +66,11 @@ impl Fault {
 
 impl Statement<'_> {
     /// The database's error, in the line that it is about.
-    pub fn fault(&self, error: Error) -> Fault {
+    pub fn fault(&self, error: Error, dialect: Dialect) -> Fault {
         let before = error.position.map_or(0, |it| it.saturating_sub(1)) as usize;
         let before = self.text.chars().take(before).filter(|it| *it == '\n').count() as u64;
-        Fault { line: self.line + before, error }
+        let is_cut = error.kind == Kind::Syntax && dialect == Dialect::Mysql && body::is_cut(self.text);
+        Fault { line: self.line + before, error: if is_cut { error.hint(form::DELIMITER) } else { error } }
     }
 }
 
@@ -429,6 +430,26 @@ mod tests {
             assert!(fault.line == 2 && fault.error.message.starts_with("`DELIMITER` has nothing"), "{fault:?}");
         }
         assert_split("DELIMITER //", Sqlite, &[(1, "DELIMITER //")]);
+    }
+
+    #[test]
+    fn a_body_of_mysqls_without_a_delimiter_gets_one_for_a_hint() {
+        for (sql, is_cut) in [
+            ("CREATE TRIGGER a BEFORE INSERT ON b FOR EACH ROW BEGIN SET NEW.c = 1; END", true),
+            ("create /* a */ definer = me procedure a() begin select 'end'; END;", true),
+            ("CREATE TRIGGER a BEFORE INSERT ON b FOR EACH ROW BEGIN SET NEW.c = 1 END", false),
+            ("CREATE TABLE begin (a INT", false),
+            ("BEGIN; SELECT 1; END", false),
+        ] {
+            let mut statements = Statements::new(sql.as_bytes(), Mysql);
+            let statement = statements.read().unwrap().unwrap();
+            let fault = statement.fault(Error::new(Kind::Syntax, "on purpose"), Mysql);
+            let expected =
+                if is_cut { format!("on purpose\nhint: {}", form::DELIMITER) } else { "on purpose".to_owned() };
+            assert_eq!(fault.error.message, expected, "{sql}");
+            assert_eq!(statement.fault(Error::new(Kind::Unique, "a"), Mysql).error.message, "a");
+            assert_eq!(statement.fault(Error::new(Kind::Syntax, "a"), Sqlite).error.message, "a");
+        }
     }
 
     #[test]

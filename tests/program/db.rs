@@ -207,6 +207,11 @@ fn what_can_not_be_loaded_is_said() {
         assert_eq!((found, stdout.as_str()), (code, ""), "{stderr}");
         assert!(stderr.starts_with(message), "{stderr}");
     }
+    let conf = fs::read_to_string(folder.path().join("host.yaml")).unwrap();
+    write(&folder, "memory.yaml", conf.replace("sqlite:log.db", "'sqlite::memory:'"));
+    let (code, _, stderr) = db(&folder, &["load", "whole.sql", "--database", "log", "--conf", "memory.yaml"]);
+    let expected = "rhaid: memory.yaml:5:3: database `log`: it lies in memory, and would be gone after the load\n";
+    assert_eq!((code, stderr.as_str()), (71, expected));
     write(&folder, "log.db", "text ".repeat(100));
     let (code, _, stderr) = db(&folder, &["load", "whole.sql", "--database", "log"]);
     assert_eq!(code, 71, "{stderr}");

@@ -91,31 +91,42 @@ fn first(
         }
     }
     let Some((migration, content, checksum)) = next else { return Ok(Applied::None) };
+    // Where a failure takes it back it stands in the books before it runs: PostgreSQL's dumps leave a
+    // `search_path` behind with which the books would not be found.
+    let is_transactional = connection.is_transactional();
+    if is_transactional {
+        enter(connection, &migration.name, &checksum)?;
+    }
     run(connection, &content).map_err(|fault| fault.within(migration.path.display()))?;
-    let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-    connection.exec(
-        "INSERT INTO rhaid_migrations (name, checksum, applied_at) VALUES (?, ?, ?)",
-        &[migration.name.as_str().into(), checksum.as_str().into(), now.as_str().into()],
-    )?;
+    if !is_transactional {
+        enter(connection, &migration.name, &checksum)?;
+    }
     tracing::info!("applied the migration `{}`", migration.path.display());
     Ok(Applied::One)
 }
 
+fn enter(connection: &mut dyn Connection, name: &str, checksum: &str) -> Result<(), Error> {
+    let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let sql = "INSERT INTO rhaid_migrations (name, checksum, applied_at) VALUES (?, ?, ?)";
+    connection.exec(sql, &[name.into(), checksum.into(), now.as_str().into()]).map(drop)
+}
+
 /// Runs all statements of a file.
 fn run(connection: &mut dyn Connection, content: &str) -> Result<(), Fault> {
-    let mut statements = Statements::new(content.as_bytes(), connection.dialect());
+    let dialect = connection.dialect();
+    let mut statements = Statements::new(content.as_bytes(), dialect);
     let mut is_first = true;
     loop {
         let outcome = match statements.read() {
             Ok(None) => return Ok(()),
-            Ok(Some(statement)) => one(connection, statement.text).map_err(|error| statement.fault(error)),
+            Ok(Some(statement)) => one(connection, statement.text).map_err(|error| statement.fault(error, dialect)),
             Err(fault) => Err(fault),
         };
         outcome.map_err(|Fault { line, error }| {
             if is_first || connection.is_transactional() {
                 return Fault { line, error };
             }
-            let title = connection.dialect().title();
+            let title = dialect.title();
             let hint = format!(
                 "the statements before line {line} were done and stay, {title} can't take them back: undo them by hand, \
                  mend the file, and start again"

@@ -59,7 +59,7 @@ fn applied(database: &Named) -> Result<BTreeMap<String, Entry>, Error> {
     if is_there(Missing::Create) && !is_there(Missing::Refuse) {
         return Ok(BTreeMap::new());
     }
-    let mut connection = (backend.connect)(database, Missing::Refuse)?;
+    let mut connection = (backend.look)(database)?;
     match entries(&mut *connection) {
         // There are no books: nothing was applied.
         Err(error) if error.kind == Kind::Syntax => Ok(BTreeMap::new()),
@@ -107,12 +107,18 @@ mod tests {
     }
 
     #[test]
-    fn a_database_without_books_has_all_pending_and_gets_none() {
+    fn a_database_without_books_has_all_pending_and_stays_as_it_is() {
         let trial = Trial::bare();
         trial.write("migrations/001_a.sql", "CREATE TABLE a (n INT);");
         std::fs::create_dir(trial.path("var")).unwrap();
+        let path = trial.path("var/trial.db");
         trial.write("var/trial.db", "");
-        assert_eq!(standings(&trial), ["001_a Pending"]);
-        assert_eq!(trial.number("SELECT count(*) FROM sqlite_schema"), 0);
+        for schema in ["", "CREATE TABLE b (n INT)"] {
+            rusqlite::Connection::open(&path).unwrap().execute_batch(schema).unwrap();
+            let before = std::fs::read(&path).unwrap();
+            assert_eq!(standings(&trial), ["001_a Pending"]);
+            assert!(std::fs::read(&path).unwrap() == before, "{schema}");
+            assert_eq!(std::fs::read_dir(trial.path("var")).unwrap().count(), 1);
+        }
     }
 }

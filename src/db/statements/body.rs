@@ -1,6 +1,6 @@
 //! Which semicolons are inside of a statement: those in the body of a trigger or a function.
 
-use crate::db::dialect::{Dialect, Token};
+use crate::db::dialect::{Dialect, Kind, Pieces, Token, tokens};
 
 /// What is known of a statement from its words so far.
 pub struct Body {
@@ -103,4 +103,16 @@ impl Body {
     pub fn copies_in(&self) -> bool {
         matches!(self.form, Form::Copy { is_in: true, .. })
     }
+}
+
+/// Whether a statement of MySQL's begins a body and does not end it: `DELIMITER` was not used.
+pub fn is_cut(sql: &str) -> bool {
+    let bytes = sql.as_bytes();
+    let code = Pieces::new(bytes, 0, Dialect::Mysql).filter(|it| it.kind == Kind::Code);
+    let mut tokens = code.flat_map(|it| tokens(&bytes[it.start..it.end])).map(|(_, token)| token);
+    const WITH_BODY: &[&str] = &["TRIGGER", "PROCEDURE", "FUNCTION", "EVENT"];
+    tokens.next().is_some_and(|it| it.is("CREATE"))
+        && tokens.any(|token| WITH_BODY.iter().any(|it| token.is(it)))
+        && tokens.any(|it| it.is("BEGIN"))
+        && !tokens.any(|it| it.is("END"))
 }

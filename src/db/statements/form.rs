@@ -29,6 +29,10 @@ const OTHERS: &[(&[u8], &str, &str)] = &[
 const UTF_16: &str = "this is UTF-16, expected UTF-8";
 const TO_UTF_8: &str = "`iconv -f UTF-16 -t UTF-8 FILE | rhaid db load -` loads it";
 
+/// The way out where a body ends at its first semicolon.
+pub const DELIMITER: &str =
+    "a body `BEGIN … END` needs a line `DELIMITER //` before it, `//` after it, and `DELIMITER ;` then";
+
 /// Looks at the first bytes of a file, and gives the length of the mark that it may begin with.
 ///
 /// # Errors
@@ -60,7 +64,7 @@ pub fn copy() -> Error {
 /// The error for a command of psql's.
 pub fn psql(command: &str) -> Error {
     let error = Error::new(Kind::Syntax, format!("`{command}` is a command for psql, and no SQL"));
-    error.hint("`pg_dump --inserts` writes SQL alone")
+    error.hint("`pg_dump --inserts` writes SQL alone, if not with `--create`")
 }
 
 /// The error for a statement of more than `limit` bytes.
