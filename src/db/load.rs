@@ -62,6 +62,7 @@ pub fn load(
         let outcome = match statements.read() {
             Ok(None) => break,
             Ok(Some(statement)) => load.one(statement.text, statement.line).map_err(|error| {
+                let error = too_long(error, statement.text, dialect);
                 let text = if origin::other_than(dialect, &head).is_some() { &head } else { statement.text.as_bytes() };
                 let shown = format!("  {} | {}", statement.line, origin::beginning(statement.text, dialect));
                 statement.fault(foreign(with_line(error, &shown), text), dialect)
@@ -155,6 +156,18 @@ fn stands_alone(word: &str, dialect: Dialect) -> bool {
         Dialect::Postgres => &["VACUUM"],
     };
     words.iter().any(|it| it.eq_ignore_ascii_case(word))
+}
+
+/// A server of MySQL's hangs up without a word where a statement is too long for it.
+fn too_long(error: Error, statement: &str, dialect: Dialect) -> Error {
+    let length = statement.len() >> 20;
+    if dialect != Dialect::Mysql || error.kind != Kind::Connection || length == 0 {
+        return error;
+    }
+    error.hint(&format!(
+        "the statement has {length} MiB: if that is more than the server's `max_allowed_packet`, raise it, or write fewer \
+         rows into one"
+    ))
 }
 
 /// The error with a line between what happened and the way out.

@@ -1,6 +1,7 @@
 //! The statements of a file of SQL, one after the other: a dump may be larger than the memory. It
 //! does not know what they do.
 
+mod binary;
 mod body;
 mod form;
 
@@ -10,6 +11,7 @@ use std::str;
 
 use memchr::memmem;
 
+use self::binary::Strange;
 use self::body::Body;
 use super::dialect::{Dialect, Kind as PieceKind, Piece, Pieces, Token, is_word, tokens};
 use super::error::{Error, Kind};
@@ -29,6 +31,10 @@ pub struct Statements<R> {
     /// What ends a statement: `;`, or what MySQL's `DELIMITER` names.
     delimiter: Vec<u8>,
     buffer: Vec<u8>,
+    /// What a string that is not UTF-8 is.
+    strange: Strange,
+    /// The last statement, if its bytes are not its text.
+    converted: String,
     /// Where in the buffer that begins which was not given out yet.
     start: usize,
     /// Where in the file that is, in bytes, and in which line.
@@ -91,6 +97,8 @@ impl<R: BufRead> Statements<R> {
             chunk: CHUNK,
             delimiter: b";".to_vec(),
             buffer: Vec::new(),
+            strange: Strange::Either,
+            converted: String::new(),
             start: 0,
             offset: 0,
             line: 1,
@@ -121,13 +129,22 @@ impl<R: BufRead> Statements<R> {
         let (offset, line) = (self.offset + first as u64, self.line_at(first));
         let range = self.start + first..self.start + end;
         self.pass(next);
-        match str::from_utf8(&self.buffer[range.clone()]) {
-            Ok(text) => Ok(Some(Statement { text, offset, line })),
-            Err(error) => {
-                let before = &self.buffer[range][..error.valid_up_to()];
-                Err(Fault { line: line + lines(before), error: form::no_utf8(self.dialect) })
-            }
+        let bytes = &self.buffer[range];
+        if self.dialect == Dialect::Mysql {
+            self.strange = binary::names(bytes).unwrap_or(self.strange);
         }
+        let text = match str::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(error) => {
+                let is_mysql = self.dialect == Dialect::Mysql;
+                let converted = is_mysql.then(|| binary::in_hex(bytes, self.strange)).flatten();
+                let line = line + lines(&bytes[..error.valid_up_to()]);
+                let fault = || Fault { line, error: form::no_utf8(self.dialect) };
+                self.converted = converted.ok_or_else(fault)?;
+                &self.converted
+            }
+        };
+        Ok(Some(Statement { text, offset, line }))
     }
 
     fn find(&mut self) -> Result<Option<Found>, Fault> {
@@ -545,6 +562,19 @@ mod tests {
             let fault = statements.read().unwrap_err();
             assert!(fault.line == 1 && fault.error.message.starts_with(what), "{fault:?}");
         }
+    }
+
+    #[test]
+    fn a_blob_in_a_dump_of_mysqls_is_no_text_and_loads() {
+        let sql = b"a _binary '\xff;';b '\xc3\xa9';SET NAMES utf8;c '\xff';SET NAMES latin1;d '\xff'".as_slice();
+        let mut statements = Statements::new(sql, Mysql);
+        assert_eq!(statements.read().unwrap().unwrap().text, "a _binary X'FF3B'");
+        assert_eq!(statements.read().unwrap().unwrap().text, "b 'é'");
+        assert_eq!(statements.read().unwrap().unwrap().text, "SET NAMES utf8");
+        assert_eq!(statements.read().unwrap().unwrap().text, "c X'FF'");
+        assert_eq!(statements.read().unwrap().unwrap().text, "SET NAMES latin1");
+        assert!(statements.read().unwrap_err().error.message.starts_with("this is not UTF-8"));
+        assert!(Statements::new(sql, Sqlite).read().is_err());
     }
 
     #[test]

@@ -31,9 +31,9 @@ rhaid does not start. Of several processes that start at once one applies each.
 `rhaid db status` says of each migration whether it is applied, pending, changed or missing, and changes nothing; it ends with 0 if all are
 applied, else with 1.
 
-`rhaid db load FILE --database NAME` runs the statements of a dump (`mysqldump`, `pg_dump --inserts`, SQLite's `.dump`), or of any other file
-of SQL in UTF-8, without holding more than one of them, which may have 64 MiB. It applies no migrations; they may follow. It stops at the
-first statement that fails. On SQLite and PostgreSQL a file without a transaction of its own is loaded whole or not at all, and the message
-says what stays. `-` is the standard input: `gzip -dc dump.sql.gz | rhaid db load -`.
+`rhaid db load FILE --database NAME` runs the statements of a dump (`mysqldump`, `pg_dump --inserts`, SQLite's `.dump`), or of any other
+file of SQL in UTF-8 (blobs in a dump of MySQL's may be as they are), without holding more than one of them, which may have 64 MiB. It
+applies no migrations; they may follow. It stops at the first statement that fails. On SQLite and PostgreSQL a file without a transaction of
+its own is loaded whole or not at all, and the message says what stays. `-` is the standard input: `gzip -dc dump.sql.gz | rhaid db load -`.
 
 ";
