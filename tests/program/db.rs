@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::process::{Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -295,4 +296,26 @@ fn migrations_may_follow_a_dump() {
     write(&folder, "log.db", "");
     assert_eq!(rhaid(&folder).args(["call", "/"]).output().unwrap().status.code(), Some(0));
     assert_eq!(number(&opened(&folder, "var/main.db"), "SELECT count(*) FROM a WHERE m IS NULL"), 1);
+}
+
+#[test]
+fn what_is_made_is_the_users_of_the_configuration() {
+    if !fs::metadata("/proc/self").is_ok_and(|it| it.uid() == 0) {
+        eprintln!("skipped: only root can become another user");
+        return;
+    }
+    let folder = configured();
+    let nobody = 65534;
+    fs::create_dir(folder.path().join("var")).unwrap();
+    chown(folder.path().join("var"), Some(nobody), None).unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let conf = fs::read_to_string(folder.path().join("host.yaml")).unwrap();
+    write(&folder, "host.yaml", format!("{conf}user: nobody\n"));
+    // Root's own: it is opened before.
+    write(&folder, "dump.sql", "CREATE TABLE a (n INT);");
+    fs::set_permissions(folder.path().join("dump.sql"), fs::Permissions::from_mode(0o600)).unwrap();
+    let (code, _, stderr) = db(&folder, &["load", "dump.sql", "--database", "main"]);
+    assert_eq!((code, stderr.as_str()), (0, ""));
+    assert_eq!(fs::metadata(folder.path().join("var/main.db")).unwrap().uid(), nobody);
+    assert_eq!(db(&folder, &["status", "--database", "main"]).0, 0);
 }

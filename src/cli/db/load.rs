@@ -10,7 +10,7 @@ use clap::Args;
 use crate::cli::print;
 use crate::config::Config;
 use crate::db::{self, Failure, Progress};
-use crate::server::Refusal;
+use crate::server::{Refusal, assume};
 
 /// Load a dump, or another file of SQL, into a database
 ///
@@ -36,6 +36,8 @@ pub(super) fn run(load: &Load, config: &Config) -> Result<ExitCode, Refusal> {
     let database = db::named(&config.databases, load.database.as_deref());
     let database = database.map_err(|error| Refusal::Configuration(error.to_string()))?;
     let Source { name, reader, length } = open(&load.file)?;
+    // A file that is made is the user's then, as when the server makes it.
+    config.process.user.as_ref().map(assume).transpose()?;
     let mut meter = Meter::new(length);
     let began = Instant::now();
     let outcome = db::load(database, &name, reader, |progress| meter.see(progress));

@@ -8,7 +8,7 @@ use clap::Args;
 use crate::cli::print;
 use crate::config::Config;
 use crate::db::{self, Kind, Named, Standing, State};
-use crate::server::Refusal;
+use crate::server::{Refusal, assume};
 
 /// Say of each migration whether it was applied, without changing anything
 ///
@@ -35,6 +35,7 @@ pub(super) fn run(status: &Status, config: &Config) -> Result<ExitCode, Refusal>
     if databases.is_empty() {
         db::named(&config.databases, None).map_err(configuration)?;
     }
+    config.process.user.as_ref().map(assume).transpose()?;
     let (mut is_done, mut faults) = (true, Vec::new());
     for database in databases {
         match db::status(database) {
