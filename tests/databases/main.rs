@@ -13,10 +13,15 @@ macro_rules! tests {
     };
 }
 
+mod crowd;
 mod private;
-#[allow(dead_code, unused_imports, reason = "the cases use the rest of it")]
+#[allow(dead_code, reason = "the tests of the program use the rest of it")]
+#[path = "../program/served.rs"]
+mod served;
 #[path = "../servers/mod.rs"]
 mod servers;
+mod start;
+mod statements;
 
 use servers::Kind;
 
@@ -27,8 +32,15 @@ fn main() -> ExitCode {
     if let Some(kind) = private::held() {
         private::hold(kind);
     }
-    let trials = private::TESTS.iter().flat_map(|test| Kind::ALL.map(|kind| trial(test, kind)));
-    libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit_code()
+    if let Some((address, target)) = crowd::wanted() {
+        crowd::ask_for_ever(&address, &target);
+    }
+    let tests = [private::TESTS, start::TESTS, statements::TESTS, crowd::TESTS].concat();
+    let trials = tests.iter().flat_map(|test| Kind::ALL.map(|kind| trial(test, kind)));
+    let mut arguments = Arguments::from_args();
+    // They mostly wait, as the cases do.
+    arguments.test_threads.get_or_insert_with(|| std::thread::available_parallelism().map_or(4, |n| n.get().max(4)));
+    libtest_mimic::run(&arguments, trials.collect()).exit_code()
 }
 
 /// The test against `kind`; where that isn't installed, it is skipped with the reason, or fails if it is required.

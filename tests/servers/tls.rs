@@ -10,27 +10,27 @@ use tempfile::TempDir;
 
 use super::account;
 
-/// An authority with a certificate for `127.0.0.1` and `localhost`.
+/// An authority with a certificate of a server.
 #[derive(Clone, Debug)]
 pub struct Certificates {
     folder: Arc<TempDir>,
 }
 
 impl Certificates {
-    /// Makes them.
+    /// Makes them for the server's `names`, such as `IP:127.0.0.1,DNS:localhost`.
     ///
     /// # Errors
     /// If `openssl` isn't installed or fails.
-    pub fn make() -> Result<Certificates, String> {
+    pub fn make(names: &str) -> Result<Certificates, String> {
         let folder = tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
         let key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
         let request = |more: &[&str]| openssl(folder.path(), &[&["req", "-x509"], &key[..], more].concat());
         request(&["-subj", "/CN=tests", "-days", "30", "-keyout", "ca-key.pem", "-out", "ca.pem"])?;
-        let names = "subjectAltName=IP:127.0.0.1,DNS:localhost";
+        let names = format!("subjectAltName={names}");
         request(
             &[
                 &["-subj", "/CN=server", "-days", "30", "-CA", "ca.pem", "-CAkey", "ca-key.pem"][..],
-                &["-addext", names, "-addext", "basicConstraints=critical,CA:FALSE"],
+                &["-addext", &names, "-addext", "basicConstraints=critical,CA:FALSE"],
                 &["-keyout", "key.pem", "-out", "server.pem"],
             ]
             .concat(),
