@@ -3,6 +3,7 @@
 mod call;
 mod check;
 mod configuration;
+mod db;
 mod new;
 mod reference;
 mod serve;
@@ -51,6 +52,7 @@ enum Command {
     New(new::New),
     Call(call::Call),
     Test(test::Test),
+    Db(db::Db),
     Reference(reference::Reference),
 }
 
@@ -132,6 +134,7 @@ fn execute(arguments: &Arguments) -> Result<ExitCode, Refusal> {
         Some(Command::New(new)) => new::run(new),
         Some(Command::Call(call)) => call::run(call, &config()?),
         Some(Command::Test(test)) => test::run(test, config()?),
+        Some(Command::Db(db)) => db::run(db, &config()?),
         Some(Command::Reference(reference)) => reference::run(reference),
         None if serving.test => check::run(&config()?, serving.connect),
         None => serve::run(config()?),

@@ -1,31 +1,47 @@
 //! Named databases behind one trait: statements with `?`, rows, transactions, migrations. It does
 //! not know scripts; what waits, waits on the fiber that calls.
 
+mod connection;
 mod database;
+mod dialect;
 mod error;
+mod keyword;
+mod load;
 mod migrations;
+mod mysql;
+mod origin;
 mod placeholders;
 mod pool;
+mod postgres;
+mod remote;
 mod rows;
 mod settings;
 mod sqlite;
+mod start;
+mod statements;
 mod throwaway;
+mod transaction;
 #[cfg(test)]
 mod trial;
 mod value;
 
 use std::path::PathBuf;
 
+pub use self::connection::{Connection, Executed, Finish};
 pub use self::database::Database;
+pub use self::dialect::Dialect;
 pub use self::error::{Error, Kind};
-pub use self::migrations::{check, connect_all, migrate};
+pub use self::load::{Failure, Progress};
+pub use self::migrations::{Standing, State, check};
 pub use self::rows::{Row, Rows};
 pub use self::settings::{Named, Reach, Settings, Url};
+pub use self::start::{connect_all, load, migrate, status};
 pub use self::throwaway::{Fresh, Throwaway};
+pub use self::transaction::Isolation;
 pub use self::value::Value;
 
 /// The databases that rhaid knows; each is one file and one line.
-pub const BACKENDS: &[Backend] = &[sqlite::BACKEND];
+pub const BACKENDS: &[Backend] = &[sqlite::BACKEND, mysql::BACKEND, postgres::BACKEND];
 
 /// What speaks to one sort of database.
 pub struct Backend {
@@ -45,6 +61,8 @@ pub struct Backend {
     pub probe: fn(&Named) -> Result<(), Error>,
     /// Opens a connection.
     pub connect: fn(&Named, Missing) -> Opened,
+    /// Opens a connection to a database that is there, which changes nothing by that.
+    pub look: fn(&Named) -> Opened,
 }
 
 /// A connection that was opened, or why it could not be.
@@ -59,69 +77,9 @@ pub enum Missing {
     Refuse,
 }
 
-/// A connection to a database, used by one piece of work at a time.
-pub trait Connection {
-    /// Runs a statement for its rows, of which no more than `most` are kept.
-    ///
-    /// # Errors
-    /// If the database refuses, the parameters don't fit, or the work has to stop.
-    fn query(&mut self, sql: &str, parameters: &[Value<'_>], most: usize) -> Result<Rows, Error>;
-
-    /// Runs a statement for its effect.
-    ///
-    /// # Errors
-    /// If the database refuses, the parameters don't fit, or the work has to stop.
-    fn exec(&mut self, sql: &str, parameters: &[Value<'_>]) -> Result<Executed, Error>;
-
-    /// Runs all statements of `sql`, a file's text, inside the transaction that is open.
-    ///
-    /// # Errors
-    /// With the place of the first statement that fails.
-    fn script(&mut self, sql: &str) -> Result<(), ScriptError>;
-
-    /// Opens a transaction with the right to write, or at a greater `depth` than 0 a savepoint in it.
-    ///
-    /// # Errors
-    /// If the database refuses.
-    fn begin(&mut self, depth: usize) -> Result<(), Error>;
-
-    /// Makes what happened since `begin` last.
-    ///
-    /// # Errors
-    /// If the database refuses; the transaction may still be open then.
-    fn commit(&mut self, depth: usize) -> Result<(), Error>;
-
-    /// Takes back what happened since `begin`.
-    ///
-    /// # Errors
-    /// If the database refuses.
-    fn rollback(&mut self, depth: usize) -> Result<(), Error>;
-
-    /// Whether a transaction is open, and the connection hence unfit for anybody else.
-    fn in_transaction(&self) -> bool;
-}
-
-/// What a statement did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Executed {
-    /// Rows that were inserted, changed or deleted.
-    pub rows_affected: u64,
-    /// The number that the last inserted row was given, where one was inserted that has a number.
-    pub last_insert_id: Option<i64>,
-}
-
-/// A statement of a file that failed.
-#[derive(Debug)]
-pub struct ScriptError {
-    /// Where in the text, in bytes.
-    pub offset: usize,
-    /// Why.
-    pub error: Error,
-}
-
 /// How many placeholders a statement has.
-pub fn placeholders(sql: &str) -> usize {
-    placeholders::find(sql).len()
+pub fn placeholders(sql: &str, dialect: Dialect) -> usize {
+    placeholders::find(sql, dialect).count()
 }
 
 /// A worker's databases by name.
@@ -144,6 +102,14 @@ impl Databases {
     pub fn database(&self, name: Option<&str>) -> Result<&Database, Error> {
         find(&self.0, |(name, _)| name, name).map(|(_, database)| database)
     }
+}
+
+/// The database of this name, or the only one.
+///
+/// # Errors
+/// If there is none of this name, or several and no name; the message lists them.
+pub fn named<'s>(settings: &'s Settings, name: Option<&str>) -> Result<&'s Named, Error> {
+    find(&settings.databases, |it| &it.name, name)
 }
 
 /// The one of this name, or the only one.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header::CONTENT_TYPE;
+use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, StatusCode};
 
 use crate::directive::{self, Directive, Level, Node, Problems, Repeat};
@@ -127,6 +127,18 @@ impl Settings {
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(self.fail_type()));
         response
     }
+
+    /// Says that the same may be answered a little later: 503 with `Retry-After` (RFC 9110 §15.6.4).
+    pub fn unavailable(&self) -> Response {
+        let mut response = self.error_response(StatusCode::SERVICE_UNAVAILABLE, None);
+        retry_later(&mut response);
+        response
+    }
+}
+
+/// Adds `Retry-After`: in a second (RFC 9110 §10.2.3).
+pub fn retry_later(response: &mut Response) {
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
 }
 
 fn quoted(text: &str) -> String {

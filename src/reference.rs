@@ -1,5 +1,6 @@
 //! REFERENCE.md, made from the tables of directives, functions and keys.
 
+mod databases;
 mod definitions;
 mod prose;
 
@@ -14,6 +15,7 @@ use crate::script::{KEYS, KeyKind, MAKERS};
 
 pub use definitions::definitions;
 
+use databases::{MIGRATIONS, STATEMENTS};
 use prose::{
     BESIDE, BODY, DIRECTIVES, ENV, FAULTS, FIELDS, FROZEN, FUNCTIONS, HEAD, LOGS, MODULES, REPLIES, ROUTER, ROWS,
     SCRIPT, TESTS,
@@ -55,7 +57,9 @@ pub fn text() -> String {
         }
         out.push('\n');
     }
+    out.push_str(STATEMENTS);
     out.push_str(ROWS);
+    out.push_str(MIGRATIONS);
     out.push_str(FROZEN);
     out.push_str(TESTS);
     for function in TESTING {

@@ -16,6 +16,7 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
 
 use crate::config::{Address, Config, Listen};
+use crate::db;
 use crate::net::{self, Access, Bound};
 
 pub use account::assume;
@@ -49,6 +50,16 @@ pub enum Refusal {
     Configuration(String),
     /// The system does not give what is needed.
     System(String),
+}
+
+impl Refusal {
+    /// What a database that can't be connected to or brought up to date comes to.
+    pub fn of_database(error: db::Error) -> Refusal {
+        match error.kind {
+            db::Kind::Away => Refusal::System(error.to_string()),
+            _ => Refusal::Configuration(error.to_string()),
+        }
+    }
 }
 
 /// Binds the addresses that the configuration names.

@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 
 #[allow(dead_code, reason = "only `cases.rs` uses all of it")]
 mod runner;
+#[allow(dead_code, unused_imports, reason = "only `databases` uses all of it")]
+mod servers;
 
 use runner::case::{ReplyPattern, Step};
 use runner::exchange::Exchange;

@@ -10,11 +10,14 @@ use std::time::{Duration, Instant};
 
 #[allow(dead_code, reason = "only `cases.rs` uses all of it")]
 mod runner;
+#[allow(dead_code, unused_imports, reason = "only `databases` uses all of it")]
+mod servers;
 
 use runner::case::{BodyPattern, Case, Change, HeaderPattern, Pattern, ReplyPattern, Step};
 use runner::database::{Availability, Kind};
 use runner::exchange::Exchange;
 use runner::logs::{Log, PATIENCE};
+use runner::play::Mode;
 use runner::request::{Form, Request};
 use runner::variables::Variables;
 use runner::wire::{Connection, Lost, Reply};
@@ -305,8 +308,21 @@ fn databases_are_found_and_missing_ones_skipped_or_required() {
     assert_eq!(database::kinds("x\n-- database sqlite mysql --\n"), [Kind::Sqlite, Kind::Mysql]);
     assert_eq!(database::kinds("-- conf --\n"), []);
     assert_eq!(Kind::Sqlite.availability_where(true), Availability::Here);
-    assert!(matches!(Kind::Mysql.availability_where(false), Availability::Skipped(_)));
+    assert!(matches!(Kind::Redis.availability_where(false), Availability::Skipped(_)));
     assert!(matches!(Kind::Redis.availability_where(true), Availability::Required(_)));
+}
+
+#[test]
+fn a_case_of_several_databases_is_a_test_for_each() {
+    let folder = tempfile::tempdir().unwrap();
+    let names = |kinds: &str| {
+        let file = folder.path().join("a.case");
+        std::fs::write(&file, format!("The rule.\n-- database {kinds} --\n")).unwrap();
+        let trials = runner::trials(folder.path(), file, Mode::Compare);
+        trials.iter().map(|it| it.name().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(names("sqlite mysql postgres"), ["a [sqlite]", "a [mysql]", "a [postgres]"]);
+    assert_eq!(names("mysql"), ["a"]);
 }
 
 #[test]

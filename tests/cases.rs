@@ -6,6 +6,8 @@ use std::process::ExitCode;
 use libtest_mimic::{Arguments, Trial};
 
 mod runner;
+#[allow(dead_code, unused_imports, reason = "the cases share one server of each kind and need no other")]
+mod servers;
 
 use runner::play::Mode;
 

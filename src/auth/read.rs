@@ -9,7 +9,7 @@ use http::header::HeaderName;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::{ApiKey, Keys, Place, Source};
-use crate::db;
+use crate::db::{self, Dialect};
 use crate::directive::{Kind, Node, Problem, Problems};
 
 const FIELDS: &[&str] = &["bearer", "header", "query", "sql", "database", "keys", "keys-file", "required", "cache"];
@@ -172,9 +172,11 @@ fn header(value: &Node) -> Result<(HeaderName, String), Problem> {
 
 fn statement(value: &Node) -> Result<String, Problem> {
     let sql = value.text_as("a statement")?;
-    match db::placeholders(sql) {
-        1 => Ok(sql.to_owned()),
-        count => {
+    // Which database it is for is not known here.
+    let counts = Dialect::ALL.map(|it| db::placeholders(sql, it));
+    match counts {
+        _ if counts.contains(&1) => Ok(sql.to_owned()),
+        [count, ..] => {
             let problem = value.problem(format!("`sql` has {count} placeholders, expected one `?` for the key"));
             Err(problem.hint("such as `SELECT id, name FROM companies WHERE api = ?`, without quotes around the `?`"))
         }

@@ -8,7 +8,7 @@ use rhai::{
 };
 
 use super::{Binding, Function};
-use crate::db::{Database, Error, Kind, Value};
+use crate::db::{Database, Error, Isolation, Kind, Value};
 use crate::fiber;
 use crate::script::{Context, Decimal, Frozen, Result, Row, Rows, Wrong, raise};
 
@@ -39,8 +39,15 @@ pub(super) const BINDING: Binding = Binding {
         },
         Function {
             signature: "transaction(closure)",
-            summary: "calls the closure with the database: all of it is done, or nothing if it throws; its value is the closure's",
+            summary: "calls the closure with the database: all of it is done, or nothing if it throws; its value is the closure's. \
+                      One in another can fail alone",
             example: "try { db::transaction(|tx| { tx.exec(\"DELETE FROM example\"); throw \"no\" }) } catch {} db::value(\"SELECT COUNT(*) FROM example\") → 2",
+        },
+        Function {
+            signature: "transaction(options, closure)",
+            summary: "the same with `#{isolation: \"serializable\"}`, or `repeatable read`, `read committed`, `read uncommitted`: \
+                      for the outermost; those of SQLite are serializable always",
+            example: "db::transaction(#{isolation: \"serializable\"}, |tx| tx.value(\"SELECT COUNT(*) FROM example\")) → 2",
         },
         Function {
             signature: "named(name)",
@@ -88,12 +95,24 @@ fn register(module: &mut Module) {
         ])))
     });
     FuncRegistration::new("transaction")
-        .set_into_module(module, |call: NativeCallContext, body: FnPtr| transaction(&call, &MAIN, &body));
+        .set_into_module(module, |call: NativeCallContext, body: FnPtr| transaction(&call, &MAIN, None, &body));
+    FuncRegistration::new("transaction").set_into_module(
+        module,
+        |call: NativeCallContext, options: Map, body: FnPtr| {
+            transaction(&call, &MAIN, isolation(&call, &options)?, &body)
+        },
+    );
     FuncRegistration::new("transaction")
         .in_global_namespace()
         .set_into_module(module, |call: NativeCallContext, handle: Handle, body: FnPtr| {
-            transaction(&call, &handle, &body)
+            transaction(&call, &handle, None, &body)
         });
+    FuncRegistration::new("transaction").in_global_namespace().set_into_module(
+        module,
+        |call: NativeCallContext, handle: Handle, options: Map, body: FnPtr| {
+            transaction(&call, &handle, isolation(&call, &options)?, &body)
+        },
+    );
 }
 
 type Act = fn(&NativeCallContext, &Database, &str, &[Value<'_>]) -> Result<Dynamic>;
@@ -149,12 +168,30 @@ impl From<Error> for Failure {
     }
 }
 
-fn transaction(call: &NativeCallContext, handle: &Handle, body: &FnPtr) -> Result<Dynamic> {
+/// The level that the options of a transaction name.
+fn isolation(call: &NativeCallContext, options: &Map) -> Result<Option<Isolation>> {
+    if let Some(other) = options.keys().find(|it| *it != "isolation") {
+        return Err(raise(call, format!("`transaction` has no option `{other}`, expected `isolation`")));
+    }
+    let Some(value) = options.get("isolation") else { return Ok(None) };
+    let level = value.as_immutable_string_ref().ok().and_then(|it| Isolation::parse(&it));
+    level.map(Some).ok_or_else(|| {
+        let known = Isolation::ALL.map(|it| it.sql().to_lowercase()).join("`, `");
+        raise(call, format!("`isolation` is none of the levels `{known}`"))
+    })
+}
+
+fn transaction(
+    call: &NativeCallContext,
+    handle: &Handle,
+    isolation: Option<Isolation>,
+    body: &FnPtr,
+) -> Result<Dynamic> {
     let database = handle.database(call)?;
     let is_over = Rc::new(Cell::new(false));
     let inner = Handle { name: handle.name.clone(), is_over: Some(is_over.clone()) };
     let body = || body.call_within_context(call, (inner,)).map_err(Failure::Script);
-    let outcome = database.transaction(body);
+    let outcome = database.isolated(isolation, body);
     is_over.set(true);
     outcome.map_err(|failure| match failure {
         Failure::Script(error) => error,
@@ -217,15 +254,17 @@ fn raised(call: &NativeCallContext, error: Error) -> Box<EvalAltResult> {
     if let Kind::Stopped(stop) = error.kind {
         return Wrong::from(stop).raise(call);
     }
-    let optional = |text: Option<String>| text.map_or(Dynamic::UNIT, Dynamic::from);
+    let optional = |text: Option<Box<str>>| text.map_or(Dynamic::UNIT, |it| it.into_string().into());
     raise(
         call,
         Map::from_iter([
             ("kind".into(), Dynamic::from(error.kind.name())),
+            ("unavailable".into(), Dynamic::from(error.kind.is_temporary())),
             ("message".into(), error.message.into()),
             ("code".into(), optional(error.code)),
             ("constraint".into(), optional(error.constraint)),
             ("column".into(), optional(error.column)),
+            ("sql".into(), optional(error.statement)),
         ]),
     )
 }

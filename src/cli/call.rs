@@ -97,7 +97,7 @@ fn ask(config: &Config, request: http::Request<Bytes>) -> Result<http::Response<
         // As when a server starts: all that is made from now on is the user's.
         config.process.user.as_ref().map(assume).transpose()?;
         // Not before the scripts are known to be good.
-        db::migrate(&config.databases).map_err(|error| Refusal::Configuration(error.to_string()))?;
+        db::migrate(&config.databases).map_err(Refusal::of_database)?;
         local.ask(request).await.map_err(system)
     })
 }

@@ -13,7 +13,12 @@ pub(super) fn run(config: &Config, connect: bool) -> Result<ExitCode, Refusal> {
     let mut problems: Vec<String> = texts(db::check(&config.databases));
     problems.extend(configuration::script_problems(config));
     if connect && problems.is_empty() {
-        problems.extend(texts(db::connect_all(&config.databases)));
+        let faults = db::connect_all(&config.databases).err().unwrap_or_default();
+        let is_away = !faults.is_empty() && faults.iter().all(|it| it.kind == db::Kind::Away);
+        problems.extend(texts(Err(faults)));
+        if is_away {
+            return Err(Refusal::System(problems.join("\n")));
+        }
     }
     if !problems.is_empty() {
         return Err(Refusal::Configuration(problems.join("\n")));

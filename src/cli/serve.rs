@@ -34,7 +34,7 @@ pub(super) fn run(config: Config) -> Result<ExitCode, Refusal> {
     // The addresses are bound and the logs are open: all that is made from now on is the user's.
     config.process.user.as_ref().map(server::assume).transpose()?;
     // Not before the scripts are known to be good: what is applied stays.
-    db::migrate(&config.databases).map_err(|error| Refusal::Configuration(error.to_string()))?;
+    db::migrate(&config.databases).map_err(Refusal::of_database)?;
     runtime.block_on(until_asked_to_end(server, &config, signals));
     log_file::flush_all(LAST_LINES);
     Ok(ExitCode::SUCCESS)

@@ -9,7 +9,7 @@ use super::pool::{Lease, Pool};
 use super::rows::{Row, Rows};
 use super::settings::Named;
 use super::value::Value;
-use super::{Connection, Executed};
+use super::{Connection, Executed, Isolation};
 use crate::fiber;
 
 /// A database as one worker uses it. A clone is the same database.
@@ -41,7 +41,7 @@ impl Database {
     /// # Errors
     /// If the database refuses, the parameters don't fit, or the work has to stop.
     pub fn query(&self, sql: &str, parameters: &[Value<'_>]) -> Result<Rows, Error> {
-        self.with(|connection| connection.query(sql, parameters, usize::MAX))
+        self.with(|connection| connection.query(sql, parameters, usize::MAX)).map_err(|error| error.of_statement(sql))
     }
 
     /// Runs a statement for the first of its rows.
@@ -49,7 +49,8 @@ impl Database {
     /// # Errors
     /// As [`Database::query`].
     pub fn first(&self, sql: &str, parameters: &[Value<'_>]) -> Result<Option<Row>, Error> {
-        self.with(|connection| connection.query(sql, parameters, 1)).map(|rows| rows.row(0))
+        let first = self.with(|connection| connection.query(sql, parameters, 1));
+        first.map(|rows| rows.row(0)).map_err(|error| error.of_statement(sql))
     }
 
     /// Runs a statement for its effect; rows that it gives are not looked at.
@@ -57,7 +58,7 @@ impl Database {
     /// # Errors
     /// As [`Database::query`].
     pub fn exec(&self, sql: &str, parameters: &[Value<'_>]) -> Result<Executed, Error> {
-        self.with(|connection| connection.exec(sql, parameters))
+        self.with(|connection| connection.exec(sql, parameters)).map_err(|error| error.of_statement(sql))
     }
 
     /// Runs `body` in a transaction: what it does to this database lasts if it is `Ok`, and leaves
@@ -66,7 +67,20 @@ impl Database {
     /// # Errors
     /// That of `body`; or if the transaction can't be opened, or can't be committed.
     pub fn transaction<T, E: From<Error>>(&self, body: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
-        let open = self.begin()?;
+        self.isolated(None, body)
+    }
+
+    /// [`Database::transaction`], which sees as much of others as the level allows; a transaction in a
+    /// transaction has that of the outer one.
+    ///
+    /// # Errors
+    /// As [`Database::transaction`]; or if a transaction is open already and a level is given.
+    pub fn isolated<T, E: From<Error>>(
+        &self,
+        isolation: Option<Isolation>,
+        body: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
+        let open = self.begin(isolation)?;
         let value = match body() {
             Ok(value) => value,
             Err(error) => {
@@ -78,17 +92,20 @@ impl Database {
         Ok(value)
     }
 
-    fn begin(&self) -> Result<Open<'_>, Error> {
+    fn begin(&self, isolation: Option<Isolation>) -> Result<Open<'_>, Error> {
         let fiber = fiber::id();
+        if isolation.is_some() && self.0.transactions.borrow().iter().any(|it| it.fiber == fiber) {
+            return Err(Error::new(Kind::Other, "the isolation level is that of the outermost transaction"));
+        }
         if let Some(depth) = self.enter(fiber) {
             let open = Open { database: self, fiber, depth, ended: false };
-            self.in_transaction(fiber, |connection| connection.begin(depth))
+            self.in_transaction(fiber, |connection| connection.begin(depth, isolation))
                 .expect("the transaction was just found")?;
             return Ok(open);
         }
         may_wait()?;
         let mut lease = self.0.pool.take()?;
-        lease.connection().begin(0)?;
+        lease.connection().begin(0, isolation)?;
         self.0.transactions.borrow_mut().push(Transaction { fiber, lease: Some(lease), depth: 0 });
         Ok(Open { database: self, fiber, depth: 0, ended: false })
     }

@@ -12,11 +12,15 @@ pub struct Error {
     /// What happened, in a sentence; a way out may follow after `hint:` on a line of its own.
     pub message: String,
     /// The database's own number for it: a SQLSTATE, or SQLite's extended result code.
-    pub code: Option<String>,
+    pub code: Option<Box<str>>,
     /// The constraint that was violated, where the database names it.
-    pub constraint: Option<String>,
+    pub constraint: Option<Box<str>>,
     /// The column in question, where there is one and it is known.
-    pub column: Option<String>,
+    pub column: Option<Box<str>>,
+    /// The statement, with its placeholders, cut where it is long.
+    pub statement: Option<Box<str>>,
+    /// The character of the statement in question, from 1, where the database says it.
+    pub position: Option<u32>,
 }
 
 /// The sorts of faults.
@@ -32,15 +36,19 @@ pub enum Kind {
     Check,
     /// The statement can't be understood, or names what is not there.
     Syntax,
-    /// The database can't be reached, opened, read or written.
+    /// The database can't be opened, read or written, or the connection to it was lost.
     Connection,
+    /// The database's server can't be reached, or lets nobody in.
+    Away,
     /// Waiting took too long.
     Timeout,
-    /// Somebody else holds a lock.
+    /// Somebody else holds a lock, or two transactions were in each other's way.
     Busy,
+    /// In a transaction, a statement has other columns than when it was prepared.
+    SchemaChanged,
     /// The parameters don't fit the statement.
     Parameters,
-    /// A value from the database can't be passed on.
+    /// A value from the database can't be passed on, or a column doesn't take the one that it got.
     Value,
     /// A migration's file is wrong, or does not fit what was applied.
     Migration,
@@ -51,6 +59,11 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Whether the same may succeed when it is asked again a little later.
+    pub fn is_temporary(self) -> bool {
+        matches!(self, Kind::Connection | Kind::Away | Kind::Timeout | Kind::Busy)
+    }
+
     /// The name under which scripts know it.
     pub fn name(self) -> &'static str {
         match self {
@@ -59,9 +72,10 @@ impl Kind {
             Kind::NotNull => "not_null",
             Kind::Check => "check",
             Kind::Syntax => "syntax",
-            Kind::Connection => "connection",
+            Kind::Connection | Kind::Away => "connection",
             Kind::Timeout => "timeout",
             Kind::Busy => "busy",
+            Kind::SchemaChanged => "schema_changed",
             Kind::Parameters => "parameters",
             Kind::Value => "value",
             Kind::Migration => "migration",
@@ -74,7 +88,15 @@ impl Kind {
 impl Error {
     /// An error of which no more than its message is known.
     pub fn new(kind: Kind, message: impl Into<String>) -> Error {
-        Error { kind, message: message.into(), code: None, constraint: None, column: None }
+        Error {
+            kind,
+            message: message.into(),
+            code: None,
+            constraint: None,
+            column: None,
+            statement: None,
+            position: None,
+        }
     }
 
     /// The same error with a way out.
@@ -83,6 +105,22 @@ impl Error {
         self.message.push_str("\nhint: ");
         self.message.push_str(hint);
         self
+    }
+
+    /// The same error, of this statement.
+    #[must_use]
+    pub fn of_statement(self, sql: &str) -> Error {
+        const LENGTH: usize = 200;
+        let mut text = String::new();
+        for word in sql.split_whitespace() {
+            if text.len() > LENGTH {
+                text.push_str(" …");
+                break;
+            }
+            text.push_str(if text.is_empty() { "" } else { " " });
+            text.push_str(word);
+        }
+        Error { statement: Some(text.into()), ..self }
     }
 
     /// The same error, with the words that say where it happened in front of its message.

@@ -1,22 +1,17 @@
 //! Brings each database up to date before the workers start: files `NNN_name.sql` of a folder, in
 //! order, once each. It does not know what is in them.
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
+mod apply;
+mod folder;
+mod status;
 
-use sha2::{Digest, Sha256};
-
+use self::apply::Applied;
+use self::folder::list;
+use super::Missing;
 use super::error::{Error, Kind};
 use super::settings::{Named, Settings};
-use super::value::Value;
-use super::{Connection, Missing};
 
-/// What may stand before `.sql`: files for all databases may lie in one folder.
-const DATABASES: &[&str] = &["sqlite", "mysql", "postgres"];
-
-const BOOKKEEPING: &str = "CREATE TABLE IF NOT EXISTS rhaid_migrations (name VARCHAR(255) NOT NULL PRIMARY KEY, \
-                           checksum CHAR(64) NOT NULL, applied_at VARCHAR(30) NOT NULL)";
+pub use self::status::{Standing, State, status};
 
 /// Opens every database, which creates those that have migrations, and applies what is to be applied.
 ///
@@ -25,17 +20,26 @@ const BOOKKEEPING: &str = "CREATE TABLE IF NOT EXISTS rhaid_migrations (name VAR
 /// what it was, or a statement fails; the file that it is in has left no trace then.
 pub fn migrate(settings: &Settings) -> Result<(), Error> {
     for database in &settings.databases {
-        let at_place = |error: Error| at_place(database, &error);
-        let migrations = match &database.migrations {
-            Some(folder) => list(folder, database.url.backend().name).map_err(|mut faults| faults.swap_remove(0))?,
-            None => {
-                (database.url.backend().connect)(database, Missing::Refuse).map_err(at_place)?;
-                continue;
+        match one(database) {
+            Err(error) if database.optional && error.kind == Kind::Away => {
+                let waits = if database.migrations.is_some() { "; its migrations wait for the next start" } else { "" };
+                tracing::warn!("{error}: it is `optional`, so the start goes on{waits}");
             }
-        };
-        let mut connection = (database.url.backend().connect)(database, Missing::Create).map_err(at_place)?;
-        while apply_next(database, &mut *connection, &migrations)? == Applied::One {}
+            outcome => outcome?,
+        }
     }
+    Ok(())
+}
+
+fn one(database: &Named) -> Result<(), Error> {
+    let at_place = |error: Error| at_place(database, &error);
+    let Some(folder) = &database.migrations else {
+        return (database.url.backend().connect)(database, Missing::Refuse).map(drop).map_err(at_place);
+    };
+    let migrations = list(folder, database.url.backend().name).map_err(|mut faults| faults.swap_remove(0))?;
+    // A connection for each: what a file has set on its own, as dumps do, is not there for the next.
+    let connect = || (database.url.backend().connect)(database, Missing::Create).map_err(at_place);
+    while apply::next(database, &mut *connect()?, &migrations)? == Applied::One {}
     Ok(())
 }
 
@@ -74,180 +78,21 @@ pub fn connect_all(settings: &Settings) -> Result<(), Vec<Error>> {
     if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
 
-fn at_place(database: &Named, error: &Error) -> Error {
+/// The error with the place of the database in front of it.
+pub fn at_place(database: &Named, error: &Error) -> Error {
     error.clone().within(format_args!("{}: database `{}`", database.place, database.name))
-}
-
-/// A file of the folder.
-#[derive(Debug, PartialEq)]
-struct Migration {
-    number: u64,
-    /// `NNN_name`.
-    name: String,
-    path: PathBuf,
-}
-
-/// The migrations in `folder` for one sort of database, in order.
-fn list(folder: &Path, backend: &str) -> Result<Vec<Migration>, Vec<Error>> {
-    let unreadable = |error| {
-        let message = format!("the folder of migrations `{}` can't be read: {error}", folder.display());
-        vec![Error::new(Kind::Migration, message)]
-    };
-    let mut faults = Vec::new();
-    let mut found: BTreeMap<(u64, String), (PathBuf, bool)> = BTreeMap::new();
-    for entry in fs::read_dir(folder).map_err(unreadable)? {
-        let path = entry.map_err(unreadable)?.path();
-        let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if file.starts_with('.') || !file.ends_with(".sql") || path.is_dir() {
-            continue;
-        }
-        let Some((number, name, only_for)) = parts(&file) else {
-            let message = format!("`{}` is not named as a migration, expected `NNN_name.sql`", path.display());
-            let known = DATABASES.join("`, `");
-            faults.push(
-                Error::new(Kind::Migration, message)
-                    .hint(&format!("digits, `_` and a name; before `.sql` there may stand `.` and one of `{known}`")),
-            );
-            continue;
-        };
-        if only_for.is_some_and(|it| it != backend) {
-            continue;
-        }
-        let slot = found.entry((number, name)).or_default();
-        if only_for.is_some() || !slot.1 {
-            *slot = (path, only_for.is_some());
-        }
-    }
-    let migrations: Vec<Migration> =
-        found.into_iter().map(|((number, name), (path, _))| Migration { number, name, path }).collect();
-    for pair in migrations.windows(2).filter(|pair| pair[0].number == pair[1].number) {
-        let (first, second) = (pair[0].path.display(), pair[1].path.display());
-        let message = format!("`{first}` and `{second}` have the same number, so their order is not certain");
-        faults.push(Error::new(Kind::Migration, message));
-    }
-    if faults.is_empty() { Ok(migrations) } else { Err(faults) }
-}
-
-/// Number, `NNN_name`, and the database that it is for alone, of a file's name.
-fn parts(file: &str) -> Option<(u64, String, Option<&str>)> {
-    let stem = file.strip_suffix(".sql")?;
-    let (name, only_for) = match stem.split_once('.') {
-        Some((name, database)) if DATABASES.contains(&database) => (name, Some(database)),
-        Some(_) => return None,
-        None => (stem, None),
-    };
-    let (number, rest) = name.split_once('_')?;
-    if rest.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    Some((number.parse().ok()?, name.to_owned(), only_for))
-}
-
-#[derive(PartialEq)]
-enum Applied {
-    One,
-    None,
-}
-
-/// Applies the first migration that was not, in one transaction with the look at which were: of
-/// several processes that start at once one does it, and the others see that it is done.
-fn apply_next(database: &Named, connection: &mut dyn Connection, migrations: &[Migration]) -> Result<Applied, Error> {
-    let at_place = |error: Error| at_place(database, &error);
-    connection.begin(0).map_err(at_place)?;
-    let outcome = bookkeeping(connection).map_err(at_place).and_then(|applied| {
-        let outcome = in_transaction(connection, migrations, &applied)?;
-        connection.commit(0).map_err(at_place)?;
-        Ok(outcome)
-    });
-    if outcome.is_err() && connection.in_transaction() {
-        // Should this fail too, the connection is closed by who opened it.
-        let _ = connection.rollback(0);
-    }
-    outcome
-}
-
-/// The names of the migrations that were applied, and their files' checksums.
-fn bookkeeping(connection: &mut dyn Connection) -> Result<BTreeMap<String, String>, Error> {
-    connection.exec(BOOKKEEPING, &[])?;
-    let rows = connection.query("SELECT name, checksum FROM rhaid_migrations", &[], usize::MAX)?;
-    let text = |value: Option<Value<'_>>| match value {
-        Some(Value::Text(text)) => text.into_owned(),
-        _ => String::new(),
-    };
-    Ok(rows.iter().map(|row| (text(row.at(0)), text(row.at(1)))).collect())
-}
-
-fn in_transaction(
-    connection: &mut dyn Connection,
-    migrations: &[Migration],
-    applied: &BTreeMap<String, String>,
-) -> Result<Applied, Error> {
-    if let Some(name) = applied.keys().find(|name| !migrations.iter().any(|it| it.name == **name)) {
-        let message = format!("migration `{name}.sql` was applied to the database, but its file is missing");
-        return Err(Error::new(Kind::Migration, message).hint("put the file back"));
-    }
-    let mut next = None;
-    for migration in migrations {
-        let (content, checksum) = read(&migration.path)?;
-        match applied.get(&migration.name) {
-            None if next.is_none() => next = Some((migration, content, checksum)),
-            Some(known) if *known != checksum => {
-                let message = format!("`{}` was changed since it was applied", migration.path.display());
-                return Err(Error::new(Kind::Migration, message)
-                    .hint("undo the change; what is new goes into a migration of its own"));
-            }
-            _ => {}
-        }
-    }
-    let Some((migration, content, checksum)) = next else { return Ok(Applied::None) };
-    connection.script(&content).map_err(|fault| {
-        fault.error.within(format_args!("{}:{}", migration.path.display(), line(&content, fault.offset)))
-    })?;
-    let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-    connection.exec(
-        "INSERT INTO rhaid_migrations (name, checksum, applied_at) VALUES (?, ?, ?)",
-        &[migration.name.as_str().into(), checksum.as_str().into(), now.as_str().into()],
-    )?;
-    tracing::info!("applied the migration `{}`", migration.path.display());
-    Ok(Applied::One)
-}
-
-/// A file's text and its SHA-256.
-fn read(path: &Path) -> Result<(String, String), Error> {
-    let fault = |what: String| Error::new(Kind::Migration, format!("`{}` {what}", path.display()));
-    let bytes = fs::read(path).map_err(|error| fault(format!("can't be read: {error}")))?;
-    let checksum = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
-    let content = String::from_utf8(bytes).map_err(|error| {
-        let line = 1 + error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|it| **it == b'\n').count();
-        fault(format!("is not UTF-8 in line {line}"))
-    })?;
-    Ok((content, checksum))
-}
-
-/// The line in which what begins at `offset` has its first word: blank lines and comments before a
-/// statement belong to it.
-fn line(text: &str, offset: usize) -> usize {
-    let mut rest = text.get(offset..).unwrap_or_default().trim_start();
-    loop {
-        let after = match rest {
-            _ if rest.starts_with("--") => rest.split_once('\n'),
-            _ if rest.starts_with("/*") => rest.split_once("*/"),
-            _ => None,
-        };
-        let Some((_, after)) = after else { break };
-        rest = after.trim_start();
-    }
-    let end = if rest.is_empty() { offset.min(text.len()) } else { text.len() - rest.len() };
-    1 + text.as_bytes()[..end].iter().filter(|byte| **byte == b'\n').count()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::Path;
     use std::sync::Barrier;
     use std::thread;
 
     use super::*;
     use crate::db::Url;
+    use crate::db::error::Kind;
     use crate::db::trial::{Trial, json};
 
     fn applied(trial: &Trial) -> String {
@@ -318,6 +163,17 @@ mod tests {
             }
             trial.run(|db| db.exec("DELETE FROM a", &[]).unwrap());
         }
+    }
+
+    #[test]
+    fn what_a_file_sets_for_its_connection_is_nothing_to_the_books_and_the_next_file() {
+        let trial = Trial::bare();
+        trial.write("migrations/001_a.sql", "CREATE TABLE a (n INT); CREATE TEMP TABLE rhaid_migrations (n INT);");
+        trial.write("migrations/002_b.sql", "PRAGMA case_sensitive_like = ON; INSERT INTO a SELECT 'A' LIKE 'a';");
+        trial.write("migrations/003_c.sql", "INSERT INTO a SELECT 'A' LIKE 'a';");
+        migrate(&trial.settings).unwrap();
+        assert_eq!(applied(&trial), r#"[{"name":"001_a"},{"name":"002_b"},{"name":"003_c"}]"#);
+        assert_eq!(trial.number("SELECT group_concat(n, '') + 0 FROM a"), 1);
     }
 
     #[test]

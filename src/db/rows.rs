@@ -189,7 +189,7 @@ impl Set {
                 Cell::Float(_) => {
                     let name = &self.columns.names[column];
                     let message = format!("column `{name}` holds NaN or infinity, which JSON does not have");
-                    return Err(Error { column: Some(name.to_string()), ..Error::new(Kind::Value, message) });
+                    return Err(Error { column: Some(name.as_ref().into()), ..Error::new(Kind::Value, message) });
                 }
                 Cell::Decimal { start, length } | Cell::Json { start, length } => {
                     out.extend_from_slice(self.text(start, length).as_bytes());

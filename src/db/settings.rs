@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::{BACKENDS, Backend, Error};
 use crate::directive::{self, Directive, Kind, Level, Node, Problems, Repeat};
@@ -26,6 +27,20 @@ pub struct Named {
     pub migrations: Option<PathBuf>,
     /// Connections at a time over all workers; each worker has at least one. Default: 10.
     pub max_connections: usize,
+    /// How many rows a statement may give. Default: 100,000.
+    pub max_rows: usize,
+    /// How long the database's server may take to let a connection in. Default: 5 s.
+    pub connect_timeout: Duration,
+    /// How long a piece of work waits for a connection that others have. Default: 5 s.
+    pub wait_timeout: Duration,
+    /// How many may wait for one, for each worker. Default: 1,000.
+    pub max_waiting: usize,
+    /// How long a connection is kept that nobody uses. Default: 5 minutes.
+    pub idle_timeout: Duration,
+    /// How old a connection gets. Default: 30 minutes.
+    pub max_lifetime: Duration,
+    /// Whether the start goes on where its server can't be reached. Default: no.
+    pub optional: bool,
     /// What statements may open beside it.
     pub reach: Reach,
 }
@@ -63,6 +78,13 @@ impl Named {
             url,
             migrations: None,
             max_connections: 10,
+            max_rows: 100_000,
+            connect_timeout: Duration::from_secs(5),
+            wait_timeout: Duration::from_secs(5),
+            max_waiting: 1_000,
+            idle_timeout: Duration::from_secs(300),
+            max_lifetime: Duration::from_secs(1_800),
+            optional: false,
             reach: Reach::Anything,
         }
     }
@@ -75,11 +97,30 @@ impl directive::Settings for Settings {
         repeat: Repeat::Once,
         summary: "Databases by name, each a URL, or a mapping of `url`, `migrations` (a folder of `NNN_name.sql`, \
                   applied in order at start, once each; the database file is created where there is one) and \
-                  `max-connections` (over all workers, at least one each; default 10).",
+                  `max-connections` (over all workers, at least one each; default 10), `max-rows` (a statement that gives \
+                  more fails; default 100000), `wait-timeout` (how long a request waits for a connection that others \
+                  have, then 503; default 5s), `max-waiting` (how many may wait for each worker; default 1000), and \
+                  for servers `connect-timeout` (default 5s), `idle-timeout` (a connection that nobody uses is closed; \
+                  default 5m), `max-lifetime` (so is one that is older; default 30m) and `optional` (`ON`: the start \
+                  goes on where the server can't be reached).",
         example: "databases:\n  main:\n    url: sqlite:var/app.db\n    max-connections: 4\n  log: 'sqlite::memory:'",
         apply,
     }];
 }
+
+/// What a database's mapping may hold.
+const FIELDS: &[&str] = &[
+    "url",
+    "migrations",
+    "max-connections",
+    "max-rows",
+    "max-waiting",
+    "connect-timeout",
+    "wait-timeout",
+    "idle-timeout",
+    "max-lifetime",
+    "optional",
+];
 
 fn apply(settings: &mut Settings, node: &Node) -> Result<(), Problems> {
     let mut problems = Vec::new();
@@ -108,16 +149,26 @@ fn read(key: &Node, value: &Node) -> Result<Named, Problems> {
         return Ok(Named::new(name, key.place(), url(value)?));
     }
     let mut problems = Vec::new();
-    let (mut address, mut has_url, mut migrations, mut max_connections) = (None, false, None, None);
+    let (mut address, mut has_url) = (None, false);
+    // Its URL comes in the end: it may be wrong, and all mistakes are told at once.
+    let mut named = Named::new(name, key.place(), Url::parse(BACKENDS[0].example).map_err(|it| value.problem(it))?);
     let mut unknown = Problems::default();
-    for (field, node) in value.known_fields(&["url", "migrations", "max-connections"], &mut unknown) {
+    for (field, node) in value.known_fields(FIELDS, &mut unknown) {
+        let count = |slot: &mut usize, most| node.integer(1..=most).map(|it| *slot = it.try_into().unwrap_or(*slot));
         let outcome = match field {
             "url" => {
                 has_url = true;
                 url(&node).map(|it| address = Some(it))
             }
-            "migrations" => node.existing_folder().map(|it| migrations = Some(it)),
-            _ => node.integer(1..=10_000).map(|it| max_connections = usize::try_from(it).ok()),
+            "migrations" => node.existing_folder().map(|it| named.migrations = Some(it)),
+            "max-connections" => count(&mut named.max_connections, 10_000),
+            "max-rows" => count(&mut named.max_rows, 1_000_000_000),
+            "max-waiting" => count(&mut named.max_waiting, 1_000_000),
+            "connect-timeout" => node.duration().map(|it| named.connect_timeout = it),
+            "wait-timeout" => node.duration().map(|it| named.wait_timeout = it),
+            "idle-timeout" => node.duration().map(|it| named.idle_timeout = it),
+            "max-lifetime" => node.duration().map(|it| named.max_lifetime = it),
+            _ => node.on_off().map(|it| named.optional = it),
         };
         problems.extend(outcome.err());
     }
@@ -127,11 +178,7 @@ fn read(key: &Node, value: &Node) -> Result<Named, Problems> {
         problems.push(problem.hint(format!("add one, such as `url: {}`", BACKENDS[0].example)));
     }
     match address {
-        Some(url) if problems.is_empty() => {
-            let named = Named::new(name, key.place(), url);
-            let max_connections = max_connections.unwrap_or(named.max_connections);
-            Ok(Named { migrations, max_connections, ..named })
-        }
+        Some(url) if problems.is_empty() => Ok(Named { url, ..named }),
         _ => Err(Problems(problems)),
     }
 }
@@ -171,7 +218,8 @@ impl Url {
 }
 
 fn schemes() -> String {
-    let schemes: Vec<String> = BACKENDS.iter().flat_map(|it| it.schemes).map(|scheme| format!("{scheme}:")).collect();
+    let schemes: Vec<String> =
+        BACKENDS.iter().filter_map(|it| it.schemes.first()).map(|scheme| format!("{scheme}:")).collect();
     schemes.join("`, `")
 }
 
@@ -223,9 +271,9 @@ mod tests {
     #[test]
     fn a_url_without_a_backend_is_told_what_is_known() {
         for (text, message) in [
-            ("oracle://host", "`oracle:` is no database that rhaid knows, expected `sqlite:`"),
-            ("var/app.db", "a database's URL begins with `sqlite:`, found none of them"),
-            ("", "a database's URL begins with `sqlite:`, found none of them"),
+            ("oracle://host", "`oracle:` is no database that rhaid knows, expected `sqlite:`, `mysql:`, `postgres:`"),
+            ("var/app.db", "a database's URL begins with `sqlite:`, `mysql:`, `postgres:`, found none of them"),
+            ("", "a database's URL begins with `sqlite:`, `mysql:`, `postgres:`, found none of them"),
             ("sqlite:", "`sqlite:` is followed by nothing, expected a path such as `sqlite:var/app.db`"),
         ] {
             assert_eq!(Url::parse(text).unwrap_err(), message);

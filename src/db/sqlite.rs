@@ -13,7 +13,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::hooks::{Action, AuthAction, AuthContext, Authorization};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Statement, StatementStatus, ToSql};
@@ -24,7 +23,7 @@ use super::error::{Error, Kind};
 use super::rows::{Builder, Columns, Rows};
 use super::settings::{Named, Reach};
 use super::value::Value;
-use super::{Backend, Connection, Executed, Missing, Opened, ScriptError, placeholders};
+use super::{Backend, Connection, Dialect, Executed, Finish, Isolation, Missing, Opened, placeholders};
 use crate::fiber;
 
 /// SQLite's line in the table of backends.
@@ -37,6 +36,7 @@ pub const BACKEND: Backend = Backend {
     files,
     probe,
     connect,
+    look,
 };
 
 /// How many statements' columns are remembered; more than there are prepared statements would be
@@ -70,7 +70,14 @@ fn check_presence(database: &Named, missing: Missing) -> Result<(), Error> {
 }
 
 fn connect(database: &Named, missing: Missing) -> Opened {
-    let mut raw = file::open(&database.name, database.url.address(), missing)?;
+    opened(database, file::open(&database.name, database.url.address(), missing)?)
+}
+
+fn look(database: &Named) -> Opened {
+    opened(database, file::open_as_it_is(&database.name, database.url.address())?)
+}
+
+fn opened(database: &Named, mut raw: rusqlite::Connection) -> Opened {
     let inserted = Arc::new(AtomicBool::new(false));
     let seen = inserted.clone();
     let hook = move |action, _: &str, _: &str, _| {
@@ -131,40 +138,18 @@ impl Connection for Sqlite {
         executed
     }
 
-    fn script(&mut self, sql: &str) -> Result<(), ScriptError> {
-        let mut batch = rusqlite::Batch::new(&self.raw, sql);
-        let mut offset = 0;
-        let at = |offset, error: &rusqlite::Error| ScriptError { offset, error: fault::of(error) };
-        loop {
-            let mut statement = match batch.next() {
-                Ok(Some(statement)) => statement,
-                Ok(None) => return Ok(()),
-                Err(rusqlite::Error::SqlInputError { error, msg, sql: rest, offset: within }) => {
-                    let error = fault::of_unprepared(&rusqlite::Error::SqliteFailure(error, Some(msg)));
-                    let offset = sql.len() - rest.len() + usize::try_from(within).unwrap_or(0);
-                    return Err(ScriptError { offset, error });
-                }
-                Err(error) => return Err(ScriptError { offset, error: fault::of_unprepared(&error) }),
-            };
-            if statement.parameter_count() > 0 {
-                let error = Error::new(Kind::Parameters, "there is a placeholder, which nothing fills here");
-                return Err(ScriptError { offset, error });
-            }
-            // Without parameters this is the text itself, up to where the next statement begins.
-            let length = statement.expanded_sql().map_or(0, |text| text.len());
-            let mut rows = statement.raw_query();
-            while rows.next().map_err(|error| at(offset, &error))?.is_some() {}
-            drop(rows);
-            if self.raw.is_autocommit() {
-                let error = Error::new(Kind::Other, "this ends the transaction that the whole file runs in");
-                return Err(ScriptError { offset, error: error.hint("leave BEGIN and COMMIT out") });
-            }
-            offset += length;
-        }
+    fn dialect(&self) -> Dialect {
+        Dialect::Sqlite
     }
 
-    fn begin(&mut self, depth: usize) -> Result<(), Error> {
-        // At once with the right to write: a transaction that asks for it later would be refused
+    fn run(&mut self, statement: &str) -> Result<(), Error> {
+        let outcome = self.step(statement);
+        self.settle();
+        outcome
+    }
+
+    fn begin(&mut self, depth: usize, _: Option<Isolation>) -> Result<(), Error> {
+        // Whatever the level, its transactions run one after another. At once with the right to write: a transaction that asks for it later would be refused
         // where somebody else wrote in between.
         if depth > 0 {
             return self.command(&format!("SAVEPOINT rhaid_{depth}"));
@@ -193,6 +178,10 @@ impl Connection for Sqlite {
 
     fn in_transaction(&self) -> bool {
         !self.raw.is_autocommit()
+    }
+
+    fn finish(self: Box<Self>) -> Finish {
+        Finish::Now(if self.in_transaction() { None } else { Some(self) })
     }
 }
 
@@ -261,6 +250,17 @@ impl Sqlite {
 }
 
 impl Sqlite {
+    /// Runs what is not worth keeping prepared.
+    fn step(&self, sql: &str) -> Result<(), Error> {
+        let mut statement = self.raw.prepare(sql).map_err(|error| fault::of_unprepared(&error))?;
+        if statement.parameter_count() > 0 {
+            return Err(Error::new(Kind::Parameters, "there is a placeholder, which nothing fills here"));
+        }
+        let mut rows = statement.raw_query();
+        while rows.next().map_err(|error| fault::of(&error))?.is_some() {}
+        Ok(())
+    }
+
     fn command(&mut self, sql: &str) -> Result<(), Error> {
         let mut statement = self.raw.prepare_cached(sql).map_err(|error| fault::of(&error))?;
         statement.raw_execute().map(drop).map_err(|error| fault::of(&error))
@@ -276,17 +276,16 @@ fn with_lists_expanded<T>(
     if !parameters.iter().any(|it| matches!(it, Value::List(_))) {
         return work(sql, &mut parameters.iter());
     }
-    let (sql, flat) = placeholders::expand(sql, parameters)?;
+    let (sql, flat) = placeholders::expand(sql, parameters, Dialect::Sqlite)?;
     work(&sql, &mut flat.into_iter())
 }
 
 fn prepare<'c>(raw: &'c rusqlite::Connection, sql: &str) -> Result<CachedStatement<'c>, Error> {
     let statement = raw.prepare_cached(sql).map_err(|error| fault::of_unprepared(&error))?;
     let is_new = statement.get_status(StatementStatus::Run) == 0;
-    if is_new && statement.parameter_count() != placeholders::find(sql).len() {
+    if is_new && statement.parameter_count() != placeholders::find(sql, Dialect::Sqlite).count() {
         statement.discard();
-        let error = Error::new(Kind::Parameters, "the statement has a numbered or named placeholder");
-        return Err(error.hint("placeholders are `?`, one for each parameter, in order"));
+        return Err(placeholders::other_form());
     }
     Ok(statement)
 }

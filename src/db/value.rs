@@ -25,6 +25,23 @@ pub enum Value<'a> {
     List(Vec<Value<'a>>),
 }
 
+impl Value<'_> {
+    /// The same value, which borrows nothing.
+    pub fn to_owned(&self) -> Value<'static> {
+        match self {
+            Value::Null => Value::Null,
+            Value::Bool(value) => Value::Bool(*value),
+            Value::Int(value) => Value::Int(*value),
+            Value::Float(value) => Value::Float(*value),
+            Value::Decimal(digits) => Value::Decimal(digits.clone().into_owned().into()),
+            Value::Text(text) => Value::Text(text.clone().into_owned().into()),
+            Value::Json(text) => Value::Json(text.clone().into_owned().into()),
+            Value::Blob(bytes) => Value::Blob(bytes.clone().into_owned().into()),
+            Value::List(items) => Value::List(items.iter().map(Value::to_owned).collect()),
+        }
+    }
+}
+
 impl From<i64> for Value<'_> {
     fn from(value: i64) -> Self {
         Value::Int(value)

@@ -117,7 +117,10 @@ impl Guard {
         let message = format!("an API key can't be looked up: {error}");
         let placed = self.auth.problem(message.clone()).map(|it| it.to_string());
         request.report(placed.as_deref().unwrap_or(&message));
-        let late = matches!(error.kind, db::Kind::Busy | db::Kind::Timeout | db::Kind::Stopped(Stop::Time));
+        if error.kind.is_temporary() {
+            return envelope.unavailable();
+        }
+        let late = error.kind == db::Kind::Stopped(Stop::Time);
         let status = if late { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::INTERNAL_SERVER_ERROR };
         envelope.error_response(status, None)
     }

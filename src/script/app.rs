@@ -219,6 +219,11 @@ impl Script {
                     }
                 };
             }
+            if let Ok(map) = thrown.as_map_ref()
+                && map.get("unavailable").is_some_and(|it| it.as_bool() == Ok(true))
+            {
+                return Ended::Failed(self.trace(error).of_unavailable());
+            }
         }
         Ended::Failed(self.trace(error))
     }

@@ -156,10 +156,14 @@ fn of_map(map: &rhai::Map) -> String {
         let text = text.rsplit_once(" (line ").map_or(text, |it| it.0);
         return lower_first(&types(text.rsplit_once(" @ '").map_or(text, |it| it.0)));
     }
-    match map.get("kind").filter(|it| it.is_string()) {
-        Some(kind) => format!("{message} (kind: {})", short(kind)),
-        None => message,
+    let Some(kind) = map.get("kind").filter(|it| it.is_string()) else { return message };
+    let mut lines = message.splitn(2, '\n');
+    let mut text = format!("{} (kind: {})", lines.next().unwrap_or_default(), short(kind));
+    if let Some(sql) = map.get("sql").filter(|it| it.is_string()) {
+        text.push_str(&format!("\nstatement: {}", short(sql)));
     }
+    lines.for_each(|more| text.push_str(&format!("\n{more}")));
+    text
 }
 
 /// `db::frist (&str, array)` of Rhai: a name that is unknown, or known with other arguments.

@@ -20,6 +20,8 @@ pub struct Trace {
     message: String,
     path: Vec<String>,
     hint: Option<String>,
+    /// Whether the script failed for want of something that may be there again soon.
+    is_unavailable: bool,
 }
 
 impl fmt::Display for Trace {
@@ -58,6 +60,11 @@ impl Trace {
         &self.message
     }
 
+    /// Whether the script failed for want of something, such as a database, that may be there again soon.
+    pub fn is_unavailable(&self) -> bool {
+        self.is_unavailable
+    }
+
     /// What points to the place, below its line.
     pub fn caret(&self) -> String {
         self.source.caret(self.position, self.width)
@@ -85,7 +92,20 @@ impl Trace {
 
     /// A mistake in a word of so many characters.
     pub(super) fn token(source: &Source, position: Position, width: usize, message: impl Into<String>) -> Trace {
-        Trace { source: source.clone().into(), position, width, message: message.into(), path: Vec::new(), hint: None }
+        Trace {
+            source: source.clone().into(),
+            position,
+            width,
+            message: message.into(),
+            path: Vec::new(),
+            hint: None,
+            is_unavailable: false,
+        }
+    }
+
+    /// The same with a way out.
+    pub(super) fn of_unavailable(self) -> Trace {
+        Trace { is_unavailable: true, ..self }
     }
 
     /// The same with a way out.

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header};
+use http::{HeaderMap, Method, StatusCode, Version, header};
 
 use super::in_flight::InFlight;
 use crate::access_log::{Buffers, Logs, Record};
@@ -107,9 +107,7 @@ impl State {
         coding: Option<StatusCode>,
     ) -> Option<Response> {
         if self.in_flight.get() > self.most {
-            let mut response = site.envelope.error_response(StatusCode::SERVICE_UNAVAILABLE, None);
-            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
-            return Some(response);
+            return Some(site.envelope.unavailable());
         }
         if let Some(status) = coding {
             return Some(site.envelope.error_response(status, None));

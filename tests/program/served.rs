@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ pub struct Served {
     pub folder: TempDir,
     /// What it said of itself when it began to serve.
     pub line: String,
-    lines: Receiver<String>,
+    lines: Mutex<Receiver<String>>,
 }
 
 impl Served {
@@ -62,7 +63,8 @@ impl Served {
                 let _ = sender.send(line);
             }
         });
-        let mut served = Served { process, address: String::new(), folder, line: String::new(), lines };
+        let mut served =
+            Served { process, address: String::new(), folder, line: String::new(), lines: Mutex::new(lines) };
         served.line = served.printed(" serves ");
         served
     }
@@ -70,7 +72,7 @@ impl Served {
     /// Waits for a line with `part` on standard error.
     pub fn printed(&self, part: &str) -> String {
         loop {
-            let line = self.lines.recv_timeout(Duration::from_secs(10));
+            let line = self.lines.lock().unwrap().recv_timeout(Duration::from_secs(10));
             let line = line.unwrap_or_else(|_| panic!("`{part}` was not printed"));
             if line.contains(part) {
                 return line;
@@ -80,7 +82,7 @@ impl Served {
 
     /// The lines that it printed since, when it has ended.
     pub fn rest(&self) -> Vec<String> {
-        self.lines.iter().collect()
+        self.lines.lock().unwrap().iter().collect()
     }
 
     /// A connection to it on which nothing can wait for ever.

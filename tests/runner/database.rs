@@ -4,6 +4,8 @@ use std::fmt;
 use std::fs::File;
 use std::path::Path;
 
+use crate::servers;
+
 /// A kind of database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -37,16 +39,22 @@ impl Kind {
 
     /// Whether this machine has it.
     pub fn availability(self) -> Availability {
-        self.availability_where(std::env::var_os("RHAID_TEST_SERVERS").is_some_and(|value| value == "required"))
+        self.availability_where(servers::are_required())
     }
 
     /// The same, where it is known whether missing servers are a fault.
     pub fn availability_where(self, required: bool) -> Availability {
-        if self == Kind::Sqlite {
-            return Availability::Here;
+        let missing = match self {
+            Kind::Sqlite => None,
+            Kind::Mysql => servers::Kind::Mysql.missing(),
+            Kind::Postgres => servers::Kind::Postgres.missing(),
+            Kind::Redis => Some("the runner starts no redis server yet".to_owned()),
+        };
+        match missing {
+            None => Availability::Here,
+            Some(reason) if required => Availability::Required(reason),
+            Some(reason) => Availability::Skipped(reason),
         }
-        let reason = format!("the runner starts no {self} server yet");
-        if required { Availability::Required(reason) } else { Availability::Skipped(reason) }
     }
 }
 
@@ -70,10 +78,52 @@ pub fn kinds(text: &str) -> Vec<Kind> {
 /// Name of the SQLite file in the case's folder.
 const FILE: &str = "case.db";
 
-/// Where the server finds the case's database.
-pub fn url(kind: Kind) -> Option<String> {
-    // Relative, as the server's current folder is the case's.
-    (kind == Kind::Sqlite).then(|| format!("sqlite:{FILE}"))
+/// The database of one run of a case.
+#[derive(Debug)]
+pub enum Fresh {
+    /// A file in the case's folder.
+    Sqlite,
+    /// On the server that the cases share; dropped with this.
+    Server(servers::Database),
+}
+
+impl Fresh {
+    /// A database of `kind`.
+    ///
+    /// # Errors
+    /// If its server does not start.
+    pub fn create(kind: Kind) -> Result<Fresh, String> {
+        let kind = match kind {
+            Kind::Sqlite => return Ok(Fresh::Sqlite),
+            Kind::Mysql => servers::Kind::Mysql,
+            Kind::Postgres => servers::Kind::Postgres,
+            Kind::Redis => return Err("the runner starts no redis server yet".to_owned()),
+        };
+        kind.shared()?.fresh().map(Fresh::Server)
+    }
+
+    /// Where the case's server finds it.
+    pub fn url(&self) -> String {
+        match self {
+            // Relative, as the server's current folder is the case's.
+            Fresh::Sqlite => format!("sqlite:{FILE}"),
+            Fresh::Server(database) => database.url(),
+        }
+    }
+
+    /// Runs the `sql` of the case in `folder`.
+    ///
+    /// # Errors
+    /// With what the database, or its client program, says of the first statement that it refuses.
+    pub fn fill(&self, folder: &Path, sql: &str) -> Result<(), String> {
+        match self {
+            Fresh::Sqlite => create_sqlite(folder, sql),
+            Fresh::Server(database) => match database.run(sql) {
+                Ok(_) => Ok(()),
+                Err(error) => Err(format!("the SQL of the section failed: {error}")),
+            },
+        }
+    }
 }
 
 /// Creates the SQLite database of the case in `folder` and runs `sql` in it.

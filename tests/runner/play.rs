@@ -6,12 +6,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::case::{Case, Change, Section, Step};
+use super::database::{self, Fresh};
 use super::exchange::Exchange;
 use super::logs::{Log, PATIENCE};
 use super::server::{NotStarted, Server};
 use super::update::Edit;
 use super::variables::Variables;
-use super::{compare, conf, database, parse, server, update};
+use super::{compare, conf, parse, server, update};
+use crate::servers;
 
 /// What is done with a reply that is not the expected one.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -60,11 +62,12 @@ pub fn play(file: &Path, kind: Option<database::Kind>, mode: Mode) -> Result<(),
 fn attempt(file: &Path, kind: Option<database::Kind>, mode: Mode) -> Result<(), Stop> {
     let text = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
     let folder = tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
-    let port = server::free_port().map_err(|error| format!("no free port: {error}"))?;
+    let port = servers::free_port().map_err(|error| format!("no free port: {error}"))?;
     let root = fs::canonicalize(folder.path()).map_err(|error| error.to_string())?;
-    let variables = Variables { port, folder: root, database_url: kind.and_then(database::url) };
+    let database = kind.map(Fresh::create).transpose()?;
+    let variables = Variables { port, folder: root, database_url: database.as_ref().map(Fresh::url) };
     let case = parse::parse(&text, &variables).map_err(|mistake| format!("{}:{mistake}", file.display()))?;
-    let mut stage = Stage::new(&variables, mode);
+    let mut stage = Stage::new(&variables, database.as_ref(), mode);
     let done = stage.play(&case, file);
     if !stage.edits.is_empty() {
         fs::write(file, update::apply(&text, &stage.edits)).map_err(|error| format!("{}: {error}", file.display()))?;
@@ -75,6 +78,7 @@ fn attempt(file: &Path, kind: Option<database::Kind>, mode: Mode) -> Result<(), 
 /// A case while it is played.
 struct Stage<'a> {
     variables: &'a Variables,
+    database: Option<&'a Fresh>,
     mode: Mode,
     running: Option<Running>,
     /// What `parallel` and `within` said about what follows.
@@ -94,8 +98,8 @@ struct Running {
 }
 
 impl<'a> Stage<'a> {
-    fn new(variables: &'a Variables, mode: Mode) -> Stage<'a> {
-        Stage { variables, mode, running: None, parallel: None, within: None, edits: Vec::new(), asked: None }
+    fn new(variables: &'a Variables, database: Option<&'a Fresh>, mode: Mode) -> Stage<'a> {
+        Stage { variables, database, mode, running: None, parallel: None, within: None, edits: Vec::new(), asked: None }
     }
 
     fn play(&mut self, case: &Case, file: &Path) -> Result<(), Stop> {
@@ -148,8 +152,10 @@ impl<'a> Stage<'a> {
                 Ok(write(&folder.join(conf::FILE), &text)?)
             }
             Step::Change(change) => Ok(self.change(change, &section.text)?),
-            // Only SQLite comes here: a case that needs another kind was skipped or has failed.
-            Step::Database => Ok(database::create_sqlite(folder, &section.text)?),
+            Step::Database => match self.database {
+                Some(database) => Ok(database.fill(folder, &section.text)?),
+                None => Err("no kind of database was chosen for this run".into()),
+            },
             Step::Request(request) => {
                 let parallel = self.parallel.take();
                 self.asked = Some((section.line, section.text.lines().take(20).collect::<Vec<_>>().join("\n")));

@@ -61,7 +61,7 @@ impl Declared {
                 fiber::room(bytes.len())?;
                 let text = std::str::from_utf8(bytes).map_err(|_| {
                     let message = format!("column `{name}` holds text that is not UTF-8");
-                    Error { column: Some(name.to_owned()), ..Error::new(Kind::Value, message) }
+                    Error { column: Some(name.into()), ..Error::new(Kind::Value, message) }
                 })?;
                 return self.read_text(text, row);
             }

@@ -12,7 +12,9 @@ pub fn of(error: &rusqlite::Error) -> Error {
         rusqlite::Error::SqlInputError { error, msg, sql, offset } => {
             let mut fault = failure(error.extended_code, Some(msg));
             if let Some(before) = usize::try_from(*offset).ok().and_then(|offset| sql.get(..offset)) {
-                fault.message.push_str(&format!(" at character {} of the statement", before.chars().count() + 1));
+                let position = before.chars().count() + 1;
+                fault.message.push_str(&format!(" at character {position} of the statement"));
+                fault.position = u32::try_from(position).ok();
             }
             fault
         }
@@ -65,19 +67,19 @@ fn failure(code: i32, message: Option<&str>) -> Error {
         },
     };
     let (constraint, column) = violated(kind, message);
-    Error { code: Some(code.to_string()), constraint, column, ..Error::new(kind, message) }
+    Error { code: Some(code.to_string().into()), constraint, column, ..Error::new(kind, message) }
 }
 
 /// The constraint and the column that a message such as `UNIQUE constraint failed: companies.api`
 /// names.
-fn violated(kind: Kind, message: &str) -> (Option<String>, Option<String>) {
+fn violated(kind: Kind, message: &str) -> (Option<Box<str>>, Option<Box<str>>) {
     let Some((_, what)) = message.split_once("constraint failed: ") else { return (None, None) };
     match kind {
-        Kind::Check => (Some(what.to_owned()), None),
+        Kind::Check => (Some(what.into()), None),
         Kind::Unique | Kind::NotNull => match what.strip_prefix("index '") {
-            Some(index) => (Some(index.trim_end_matches('\'').to_owned()), None),
+            Some(index) => (Some(index.trim_end_matches('\'').into()), None),
             None if what.contains(", ") => (None, None),
-            None => (None, what.rsplit_once('.').map(|(_, column)| column.to_owned())),
+            None => (None, what.rsplit_once('.').map(|(_, column)| column.into())),
         },
         _ => (None, None),
     }

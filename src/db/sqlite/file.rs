@@ -47,11 +47,34 @@ pub fn open(name: &str, address: &str, missing: Missing) -> Result<Connection, E
     if missing == Missing::Create {
         create_folder(file)?;
     }
-    // The same path for SQLite whatever it begins with: `file:` and `:memory:` mean something.
-    let plain = if file.is_relative() { PathBuf::from(".").join(file) } else { file.to_owned() };
     let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     flags.set(OpenFlags::SQLITE_OPEN_CREATE, missing == Missing::Create);
-    set_up(|| Connection::open_with_flags(&plain, flags)).map_err(|error| explain(error, file))
+    set_up(|| Connection::open_with_flags(plain(file), flags)).map_err(|error| explain(error, file))
+}
+
+/// Opens a database that is there without making it one with a write-ahead log, which would last.
+///
+/// # Errors
+/// If it is not there, or can't be read as a database.
+pub fn open_as_it_is(name: &str, address: &str) -> Result<Connection, Error> {
+    let address = path(address);
+    if address == MEMORY {
+        return open_memory(name);
+    }
+    let file = Path::new(address);
+    present(file, Missing::Refuse)?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let opened = Connection::open_with_flags(plain(file), flags).and_then(|mut connection| {
+        waiting::install(&mut connection)?;
+        connection.execute_batch("SELECT COUNT(*) FROM sqlite_schema")?;
+        Ok(connection)
+    });
+    opened.map_err(|error| explain(error, file))
+}
+
+/// The same path for SQLite whatever it begins with: `file:` and `:memory:` mean something.
+fn plain(file: &Path) -> PathBuf {
+    if file.is_relative() { PathBuf::from(".").join(file) } else { file.to_owned() }
 }
 
 /// Looks whether a file is a database, without locks and the files that they need.

@@ -76,7 +76,11 @@ impl Running {
                 Ok(Outcome::Answer(self.fault(request, env, status, &trace)))
             }
             Ok(Ended::Failed(trace)) => {
-                Ok(Outcome::Answer(self.fault(request, env, StatusCode::INTERNAL_SERVER_ERROR, &trace)))
+                let status = match trace.is_unavailable() {
+                    true => StatusCode::SERVICE_UNAVAILABLE,
+                    false => StatusCode::INTERNAL_SERVER_ERROR,
+                };
+                Ok(Outcome::Answer(self.fault(request, env, status, &trace)))
             }
             Ok(Ended::Filtered(trace, mut reply)) => {
                 request.variables.borrow_mut().extend(reply.take_variables());
@@ -120,6 +124,9 @@ impl Running {
         };
         let id = HeaderValue::from_str(&request.id.to_string()).expect("a number is visible ASCII");
         response.headers_mut().insert("x-request-id", id);
+        if trace.is_unavailable() {
+            envelope::retry_later(&mut response);
+        }
         response
     }
 

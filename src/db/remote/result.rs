@@ -1,0 +1,51 @@
+//! Rows as they come over the network, one after another, within bounds.
+
+use std::rc::Rc;
+
+use super::Bounds;
+use crate::db::error::{Error, Kind};
+use crate::db::rows::{Builder, Columns, Rows};
+use crate::fiber;
+
+/// What a row of a network's protocol may take beside its values, roughly.
+const OVERHEAD: usize = 64;
+
+/// The rows of a statement that runs.
+pub struct Results {
+    bounds: Bounds,
+    builder: Option<Builder>,
+    /// How many came.
+    count: usize,
+}
+
+impl Results {
+    /// None yet.
+    pub fn new(bounds: Bounds) -> Results {
+        Results { bounds, builder: None, count: 0 }
+    }
+
+    /// Where the next row goes, if it is kept; `columns` are asked for with the first.
+    ///
+    /// # Errors
+    /// If there are more rows than the database may give, or the work has no memory left.
+    pub fn next(&mut self, columns: impl FnOnce() -> Rc<Columns>) -> Result<Option<&mut Builder>, Error> {
+        self.count += 1;
+        let builder = self.builder.get_or_insert_with(|| Builder::new(columns()));
+        if self.count > self.bounds.most {
+            return Ok(None);
+        }
+        if self.count > self.bounds.max_rows {
+            let message =
+                format!("the statement gives more than {} rows, the database's `max-rows`", self.bounds.max_rows);
+            return Err(Error::new(Kind::Value, message).hint("end it with `LIMIT`, or raise `max-rows`"));
+        }
+        fiber::room(OVERHEAD)?;
+        builder.open_row();
+        Ok(Some(builder))
+    }
+
+    /// The rows that were kept.
+    pub fn finish(self) -> Rows {
+        self.builder.unwrap_or_else(|| Builder::new(Rc::new(Columns::new(Vec::new())))).finish()
+    }
+}
