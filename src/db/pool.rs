@@ -13,9 +13,9 @@ use super::settings::Named;
 use super::{Connection, Finish, Missing};
 use crate::fiber;
 
-/// After so long without use it is asked whether the database is still there: it may have been
-/// started again.
-const FRESH: Duration = Duration::from_millis(500);
+/// After so long without use it is asked whether the database is still there. A server does not
+/// start again in less time, so a connection that is found dead without asking belongs to one that is away.
+const FRESH: Duration = Duration::from_millis(10);
 
 /// The connections.
 pub struct Pool {
@@ -125,7 +125,7 @@ impl Pool {
         let pool: Weak<Pool> = Rc::downgrade(self);
         tokio::task::spawn_local(async move {
             loop {
-                tokio::time::sleep(keeps.max(FRESH)).await;
+                tokio::time::sleep(keeps.max(Duration::from_secs(1))).await;
                 let Some(pool) = pool.upgrade() else { return };
                 let (stay, gone): (Vec<_>, Vec<_>) =
                     pool.idle.take().into_iter().partition(|it| it.since.elapsed() < keeps);

@@ -33,7 +33,7 @@ pub const BACKEND: Backend = Backend {
     schemes: &["postgres", "postgresql"],
     example: "postgres://user:password@host/name",
     check_address,
-    check_presence: |_, _| Ok(()),
+    check_presence: |database, _| address::check_files(database.url.address()),
     files: |_| Vec::new(),
     probe: |database| connect(database, Missing::Refuse).map(drop),
     look: |database| connect(database, Missing::Refuse),
@@ -80,6 +80,7 @@ fn options(address: &str) -> Result<PgConnectOptions, String> {
 }
 
 fn connect(database: &Named, _: Missing) -> Opened {
+    address::check_files(database.url.address())?;
     let options = options(database.url.address()).map_err(|message| Error::new(Kind::Connection, message))?;
     let session = super::remote::connect(database, &address::place(database.url.address()), async move {
         let mut raw = options.connect().await.map_err(fault::of)?;

@@ -1,5 +1,10 @@
 //! URLs of databases that lie behind a network.
 
+use crate::db::error::{Error, Kind};
+
+/// The options that name files.
+const FILES: [&str; 6] = ["ssl-ca", "ssl-cert", "ssl-key", "sslcert", "sslkey", "sslrootcert"];
+
 /// Says what is wrong with a URL that begins with `scheme://`.
 ///
 /// # Errors
@@ -21,6 +26,20 @@ pub fn check(text: &str, example: &str, known: &[&str]) -> Result<(), String> {
                 .map_or_else(|| format!("known are `{}`", known.join("`, `")), |it| format!("did you mean `{it}`?"));
             return Err(format!("the URL has an option `{key}`, which is not known\nhint: {hint}"));
         }
+    }
+    Ok(())
+}
+
+/// Looks whether the files can be read that a URL names for TLS.
+///
+/// # Errors
+/// If one can't; the message names it.
+pub fn check_files(address: &str) -> Result<(), Error> {
+    let Ok(url) = url::Url::parse(&format!("x:{address}")) else { return Ok(()) };
+    for (key, path) in url.query_pairs().filter(|(key, _)| FILES.contains(&&**key)) {
+        std::fs::File::open(&*path).map_err(|error| {
+            Error::new(Kind::Connection, format!("the file `{path}` of the URL's `{key}` can't be read: {error}"))
+        })?;
     }
     Ok(())
 }
