@@ -189,7 +189,7 @@ fn clients_that_vanish_take_no_connection_with_them(kind: Kind) {
         let asked = Instant::now();
         assert_eq!(served.get("/"), (200, "slept".to_owned()), "round {round}");
         let took = asked.elapsed();
-        assert!(took < Duration::from_secs(1), "round {round}: {took:?}");
+        assert!(took < Duration::from_secs(3), "round {round}: {took:?}");
         crowd.wait().unwrap();
     }
     let deadline = Instant::now() + Duration::from_secs(10);
