@@ -12,6 +12,15 @@ everything; anywhere else an empty list is NULL.
 
 ";
 
+pub(super) const TYPES: &str = "\
+## Types of columns
+
+What a column of each type gives to a script, as its type and its text, and to JSON. NULL is `()` in every one. JSON has no NaN and no
+infinity: there the answer is 500, and the log names the column. A type that has no mapping is an error which names the column and the
+type, never a silent null; `column::text`, or `CAST(column AS CHAR)`, is text.
+
+";
+
 pub(super) const MIGRATIONS: &str = "\
 ## Migrations and dumps
 
