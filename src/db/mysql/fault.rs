@@ -37,7 +37,7 @@ fn of_server(number: u16, state: Option<&str>, message: &str) -> Error {
             Kind::Connection
         }
         1054 | 1064 | 1065 | 1109 | 1136 | 1146 | 1149 | 1247 | 1305 | 1318 | 1582 => Kind::Syntax,
-        1264 | 1292 | 1366 | 1367 | 1406 | 1411 | 1416 | 1441 | 1525 | 1690 | 3140 | 3141 => Kind::Value,
+        1264 | 1265 | 1292 | 1366 | 1367 | 1406 | 1411 | 1416 | 1441 | 1525 | 1690 | 3140 | 3141 => Kind::Value,
         1615 => Kind::SchemaChanged,
         _ => Kind::Other,
     };
@@ -61,11 +61,18 @@ fn of_server(number: u16, state: Option<&str>, message: &str) -> Error {
         }
         _ => None,
     };
-    Error {
+    let error = Error {
         code: Some(state.map_or_else(|| number.to_string().into(), Into::into)),
         constraint: constraint.map(Into::into),
         column: column.map(Into::into),
         ..Error::new(kind, without_value(number, message))
+    };
+    match number {
+        // `Incorrect datetime value: '2014-02-08T16:54:50Z'`
+        1292 if message.contains("datetime value: '") && message.contains("Z' for column") => {
+            error.hint("MySQL's moments have no zone: leave the `Z` out, as in `at.sub_string(0, 19)`")
+        }
+        _ => error,
     }
 }
 
@@ -159,6 +166,14 @@ mod tests {
                 None,
                 None,
                 "Truncated incorrect DOUBLE value: '…'",
+            ),
+            (
+                1265,
+                "Data truncated for column 'e' at row 1",
+                Kind::Value,
+                None,
+                Some("e"),
+                "Data truncated for column 'e' at row 1",
             ),
             (
                 1406,
