@@ -18,7 +18,8 @@ pub fn of(error: sqlx::Error) -> Error {
 
 /// Whether the server has rolled back the transaction with the statement.
 pub fn rolled_back(error: &Error) -> bool {
-    error.kind == Kind::Connection || error.message.starts_with("Deadlock found")
+    let lost = |start| error.message.starts_with(start);
+    error.kind == Kind::Connection || lost("Deadlock found") || lost("Record has changed since last read")
 }
 
 fn of_server(number: u16, state: Option<&str>, message: &str) -> Error {
@@ -29,8 +30,9 @@ fn of_server(number: u16, state: Option<&str>, message: &str) -> Error {
         3819 => Kind::Check,
         // In MySQL it is another one.
         4025 if state == Some("23000") => Kind::Check,
-        // Lock wait, deadlock, `NOWAIT`; somebody else's certification in a Galera cluster is 1213 too.
-        1205 | 1213 | 3572 => Kind::Busy,
+        // Lock wait, deadlock, `NOWAIT`; somebody else's certification in a Galera cluster is 1213 too. A row that has
+        // changed since the transaction began, which MariaDB refuses from 11.6 on (`innodb_snapshot_isolation`).
+        1020 | 1205 | 1213 | 3572 => Kind::Busy,
         1317 | 1969 | 3024 => Kind::Timeout,
         // Too many connections, no access, no such database, shutting down, killed.
         1040 | 1044 | 1045 | 1049 | 1053 | 1129 | 1130 | 1203 | 1226 | 1927 | 2006 | 2013 | 3169 | 4031 => {
@@ -196,6 +198,8 @@ mod tests {
     fn a_deadlock_takes_the_transaction_with_it_and_a_lock_that_is_waited_for_too_long_does_not() {
         let deadlock = "Deadlock found when trying to get lock; try restarting transaction";
         assert!(rolled_back(&of_server(1213, Some("40001"), deadlock)));
+        let changed = of_server(1020, Some("HY000"), "Record has changed since last read in table 's'; try restarting");
+        assert!(rolled_back(&changed) && changed.kind == Kind::Busy);
         assert!(!rolled_back(&of_server(
             1205,
             Some("HY000"),
