@@ -3,6 +3,7 @@
 mod databases;
 mod definitions;
 mod prose;
+mod types;
 
 use std::fmt::Write;
 
@@ -15,7 +16,7 @@ use crate::script::{KEYS, KeyKind, MAKERS};
 
 pub use definitions::definitions;
 
-use databases::{MIGRATIONS, STATEMENTS};
+use databases::{MIGRATIONS, STATEMENTS, TYPES};
 use prose::{
     BESIDE, BODY, DIRECTIVES, ENV, FAULTS, FIELDS, FROZEN, FUNCTIONS, HEAD, LOGS, MODULES, REPLIES, ROUTER, ROWS,
     SCRIPT, TESTS,
@@ -59,6 +60,8 @@ pub fn text() -> String {
     }
     out.push_str(STATEMENTS);
     out.push_str(ROWS);
+    out.push_str(TYPES);
+    types::write(&mut out);
     out.push_str(MIGRATIONS);
     out.push_str(FROZEN);
     out.push_str(TESTS);

@@ -344,19 +344,25 @@ mod tests {
     fn statements_do_not_open_or_end_transactions() {
         let trial = Trial::new(SCHEMA);
         trial.run(|db| {
-            for sql in ["BEGIN", "SAVEPOINT a"] {
-                assert!(db.exec(sql, &[]).unwrap_err().message.contains("left a transaction open"));
-            }
-            for end in ["COMMIT", "ROLLBACK"] {
+            for sql in ["BEGIN", "SAVEPOINT a", "COMMIT", "ROLLBACK", "START TRANSACTION"] {
+                let refused = |outcome: Result<Executed, Error>| {
+                    assert!(outcome.unwrap_err().message.contains("begins or ends a transaction"), "{sql}");
+                };
+                refused(db.exec(sql, &[]));
                 let outcome = db.transaction(|| {
-                    db.exec(end, &[])?;
-                    // It would last, though the transaction fails.
-                    insert(db, 1)
+                    insert(db, 1)?;
+                    refused(db.exec(sql, &[]));
+                    Err::<(), _>(Error::new(Kind::Other, "no"))
                 });
-                assert!(outcome.unwrap_err().message.contains("the transaction is over"), "{end}");
+                assert_eq!(outcome.unwrap_err().message, "no");
             }
-            let ended = db.transaction(|| db.exec("ROLLBACK", &[]).map(drop));
-            assert!(ended.unwrap_err().message.contains("the transaction is over"));
+            let outcome = db.transaction(|| {
+                insert(db, 1)?;
+                assert!(db.exec("INSERT OR ROLLBACK INTO a (rowid, n) VALUES (1, 1)", &[]).is_err());
+                // It would last, though the transaction fails.
+                insert(db, 1)
+            });
+            assert!(outcome.unwrap_err().message.contains("the transaction is over"));
             assert_eq!(number(db, COUNT), 0);
             assert_eq!(db.transaction(|| insert(db, 1)), Ok(()));
         });

@@ -1,6 +1,7 @@
 //! What a statement is, by the keywords that it begins with.
 
 use super::dialect::{Dialect, Kind, Pieces, Token, tokens};
+use super::error::{self, Error};
 
 /// What begins or ends a transaction, each with the word that has to follow if the first means other
 /// things too.
@@ -25,6 +26,16 @@ pub fn transaction_control(sql: &str, dialect: Dialect) -> Option<&'static str> 
     let &(keyword, second) = TRANSACTION.iter().find(|(keyword, _)| first.eq_ignore_ascii_case(keyword))?;
     let is_control = second.is_none_or(|second| words.next().is_some_and(|it| it.eq_ignore_ascii_case(second)));
     is_control.then_some(keyword)
+}
+
+/// Refuses a statement that begins or ends a transaction.
+///
+/// # Errors
+/// If it does; the message has the way out.
+pub fn refuse_transaction_control(sql: &str, dialect: Dialect) -> Result<(), Error> {
+    let Some(keyword) = transaction_control(sql, dialect) else { return Ok(()) };
+    let error = Error::new(error::Kind::Other, format!("`{keyword}` begins or ends a transaction"));
+    Err(error.hint("use `db::transaction`, which commits or rolls back by itself"))
 }
 
 /// The first word of a statement; empty if it begins with something else.

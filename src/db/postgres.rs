@@ -114,7 +114,7 @@ impl Session for Postgres {
     }
 
     async fn query(&mut self, sql: String, parameters: Self::Parameters, bounds: Bounds) -> Result<Rows, Error> {
-        let (plan, arguments) = self.ready(&sql, &parameters).await?;
+        let (plan, arguments, age) = self.ready(&sql, &parameters).await?;
         let mut results = Results::new(bounds);
         let columns = plan.columns.clone();
         let outcome = run(&mut self.raw, &plan, arguments, |row| {
@@ -124,12 +124,13 @@ impl Session for Postgres {
             }
             Ok(())
         });
-        outcome.await.map(|_| results.finish())
+        outcome.await.map(|_| results.finish()).map_err(|error| age.blamed(error))
     }
 
     async fn exec(&mut self, sql: String, parameters: Self::Parameters) -> Result<Executed, Error> {
-        let (plan, arguments) = self.ready(&sql, &parameters).await?;
-        let rows_affected = run(&mut self.raw, &plan, arguments, |_| Ok(())).await?;
+        let (plan, arguments, age) = self.ready(&sql, &parameters).await?;
+        let outcome = run(&mut self.raw, &plan, arguments, |_| Ok(())).await;
+        let rows_affected = outcome.map_err(|error| age.blamed(error))?;
         Ok(Executed { rows_affected, last_insert_id: None })
     }
 
@@ -188,21 +189,34 @@ impl Session for Postgres {
 
 impl Postgres {
     /// The statement as it is known to the server, which is asked when it is new, and its parameters.
-    async fn ready(&mut self, sql: &str, parameters: &[Value<'static>]) -> Result<(Rc<Plan>, PgArguments), Error> {
-        let plan = match self.plans.get(sql) {
-            Some(plan) => plan.clone(),
-            None => {
-                let plan = Rc::new(self.plan(sql).await?);
-                if self.plans.len() >= PLANS {
-                    self.plans.clear();
-                }
-                self.plans.insert(sql.into(), plan.clone());
-                plan
-            }
-        };
+    async fn ready(&mut self, sql: &str, parameters: &[Value<'static>]) -> Result<(Rc<Plan>, PgArguments, Age), Error> {
+        let (plan, age) = self.known(sql).await?;
         super::placeholders::same_number(plan.targets.len(), parameters.len())?;
+        let refused = match plan.arguments(parameters) {
+            Ok(arguments) => return Ok((plan, arguments, age)),
+            Err(error) => error,
+        };
+        let Some(wide) = parameters::widened(sql, &plan.targets, parameters) else { return Err(refused) };
+        let (plan, age) = match self.known(&wide).await {
+            // What it calls takes no larger integers.
+            Err(error) if error.kind == Kind::Syntax => return Err(refused),
+            known => known?,
+        };
         let arguments = plan.arguments(parameters)?;
-        Ok((plan, arguments))
+        Ok((plan, arguments, age))
+    }
+
+    /// What is known of the statement, now at the latest.
+    async fn known(&mut self, sql: &str) -> Result<(Rc<Plan>, Age), Error> {
+        if let Some(plan) = self.plans.get(sql) {
+            return Ok((plan.clone(), Age::Known));
+        }
+        let plan = Rc::new(self.plan(sql).await?);
+        if self.plans.len() >= PLANS {
+            self.plans.clear();
+        }
+        self.plans.insert(sql.into(), plan.clone());
+        Ok((plan, Age::New))
     }
 
     async fn plan(&mut self, sql: &str) -> Result<Plan, Error> {
@@ -227,6 +241,24 @@ impl Postgres {
         };
         let columns = statement.columns().iter().map(|it| (it.name().to_owned(), it.type_info().clone())).collect();
         Ok((parameters, columns))
+    }
+}
+
+/// Whether a statement was prepared for the call that runs it, or for one before.
+#[derive(Clone, Copy)]
+enum Age {
+    New,
+    Known,
+}
+
+impl Age {
+    /// The error of a statement of this age: one that was understood before and is not any more, or whose parameters
+    /// no longer fit, has had its tables changed since.
+    fn blamed(self, error: Error) -> Error {
+        match self {
+            Age::Known if error.kind == Kind::Syntax => Error { kind: Kind::SchemaChanged, ..error },
+            _ => error,
+        }
     }
 }
 

@@ -160,10 +160,7 @@ impl<S: Session> Remote<S> {
         sql: &str,
         work: impl AsyncFnOnce(&mut S) -> Result<T, Error> + 'static,
     ) -> Result<T, Error> {
-        if let Some(keyword) = keyword::transaction_control(sql, S::DIALECT) {
-            let error = Error::new(Kind::Other, format!("`{keyword}` begins or ends a transaction"));
-            return Err(error.hint("use `db::transaction`, which commits or rolls back by itself"));
-        }
+        keyword::refuse_transaction_control(sql, S::DIALECT)?;
         if self.is_open {
             if self.is_spoilt {
                 return Err(spoilt());

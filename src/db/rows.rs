@@ -302,6 +302,12 @@ impl Builder {
     }
 }
 
+/// The error for a statement that gives more rows than the database may.
+pub fn too_many(max_rows: usize) -> Error {
+    let message = format!("the statement gives more than {max_rows} rows, the database's `max-rows`");
+    Error::new(Kind::Value, message).hint("end it with `LIMIT`, or raise `max-rows`")
+}
+
 fn length(bytes: usize) -> Result<u32, Error> {
     u32::try_from(bytes).map_err(|_| Error::new(Kind::Value, "a value is longer than 4 GiB"))
 }

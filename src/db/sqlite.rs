@@ -20,10 +20,10 @@ use rusqlite::{CachedStatement, Statement, StatementStatus, ToSql};
 use self::declared::Declared;
 use self::queue::{Queue, Turn};
 use super::error::{Error, Kind};
-use super::rows::{Builder, Columns, Rows};
+use super::rows::{self, Builder, Columns, Rows};
 use super::settings::{Named, Reach};
 use super::value::Value;
-use super::{Backend, Connection, Dialect, Executed, Finish, Isolation, Missing, Opened, placeholders};
+use super::{Backend, Connection, Dialect, Executed, Finish, Isolation, Missing, Opened, keyword, placeholders};
 use crate::fiber;
 
 /// SQLite's line in the table of backends.
@@ -92,7 +92,7 @@ fn opened(database: &Named, mut raw: rusqlite::Connection) -> Opened {
     let address = file::path(database.url.address());
     // Databases in memory are told apart by their names.
     let queue = Queue::of(if address == file::MEMORY { &database.name } else { address });
-    Ok(Box::new(Sqlite { shapes: HashMap::new(), inserted, queue, turn: None, raw }))
+    Ok(Box::new(Sqlite { shapes: HashMap::new(), max_rows: database.max_rows, inserted, queue, turn: None, raw }))
 }
 
 /// Denies what would open another file; `VACUUM` attaches one without a name.
@@ -108,6 +108,7 @@ fn stay(context: AuthContext<'_>) -> Authorization {
 struct Sqlite {
     /// Columns of statements by their text.
     shapes: HashMap<Box<str>, Shape>,
+    max_rows: usize,
     /// Whether a row was inserted: SQLite's last row id may be another statement's.
     inserted: Arc<AtomicBool>,
     queue: Queue,
@@ -198,10 +199,10 @@ impl Sqlite {
             let mut statement = prepare(&self.raw, sql)?;
             bind(&mut statement, parameters)?;
             let reads = statement.readonly();
-            let mut rows = statement.raw_query();
+            let mut results = statement.raw_query();
             let mut taken: Option<(Shape, Builder)> = None;
             let mut count = 0;
-            while let Some(row) = rows.next().map_err(|error| fault::of(&error))? {
+            while let Some(row) = results.next().map_err(|error| fault::of(&error))? {
                 let (shape, builder) = taken.get_or_insert_with(|| {
                     let shape = shape(&mut self.shapes, sql, row.as_ref());
                     let builder = Builder::new(shape.columns.clone());
@@ -211,6 +212,9 @@ impl Sqlite {
                 // closed early would not be seen.
                 if count == most {
                     continue;
+                }
+                if count == self.max_rows {
+                    return Err(rows::too_many(self.max_rows));
                 }
                 builder.open_row();
                 for (index, declared) in shape.declared.iter().enumerate() {
@@ -222,7 +226,7 @@ impl Sqlite {
                 }
                 fiber::tick()?;
             }
-            drop(rows);
+            drop(results);
             Ok(match taken {
                 Some((_, builder)) => builder.finish(),
                 None => Builder::new(shape(&mut self.shapes, sql, &statement).columns).finish(),
@@ -281,7 +285,13 @@ fn with_lists_expanded<T>(
 }
 
 fn prepare<'c>(raw: &'c rusqlite::Connection, sql: &str) -> Result<CachedStatement<'c>, Error> {
-    let statement = raw.prepare_cached(sql).map_err(|error| fault::of_unprepared(&error))?;
+    let control = || keyword::refuse_transaction_control(sql, Dialect::Sqlite);
+    let statement = raw.prepare_cached(sql);
+    let statement = statement.map_err(|error| control().err().unwrap_or_else(|| fault::of_unprepared(&error)))?;
+    // Those have no columns. That it is new says nothing: our own commands are remembered too.
+    if statement.column_count() == 0 {
+        control()?;
+    }
     let is_new = statement.get_status(StatementStatus::Run) == 0;
     if is_new && statement.parameter_count() != placeholders::find(sql, Dialect::Sqlite).count() {
         statement.discard();

@@ -10,6 +10,32 @@ PostgreSQL's `doc ? 'key'`.
 A list takes the place of one placeholder: `WHERE id IN (?)` with `[[1, 2]]`. With an empty list `IN (?)` finds nothing and `NOT IN (?)`
 everything; anywhere else an empty list is NULL.
 
+A parameter is what its place makes of it: `true` is 1 in a number, a number its digits in text, digits in text a number; `()` is NULL. Dates
+and moments are text, as `2014-02-08T16:54:50`. For JSON there is `json::text(value)`.
+
+- PostgreSQL reads text as the type of its place, as it reads a literal: UUIDs, dates, JSON, addresses, enums, ranges, arrays (`{1,NULL}`),
+  numbers of any length. In text `true` is `true`. Bytes go into bytea alone.
+- MySQL and MariaDB take no `Z` behind a moment: `time::now().sub_string(0, 19)`. A number between quotes compares as a number, and a
+  text without digits is 0 there: `WHERE id = 'x'` finds 0.
+- SQLite stores what a column's type does not fit as it is, unless its table is `STRICT`; blobs are bytes, not text.
+
+What a column does not take is an error of the `kind` `value`, with `column` where the database names it; NaN and infinity are never sent
+(`parameters`). No error has the value in it. An integer that is larger than its column finds nothing, and is refused when it is stored.
+
+`BEGIN`, `COMMIT`, `SAVEPOINT` and the like are refused: `db::transaction` does that. After a statement that failed PostgreSQL takes no other
+in its transaction, also where the error was caught: what may fail goes into a transaction inside of it. On the others the transaction
+goes on; MySQL refuses tables to be made or changed in one, as that would commit it. Where a table has changed, its statements are prepared
+again; in a transaction of PostgreSQL's the error is `schema_changed`.
+
+";
+
+pub(super) const TYPES: &str = "\
+## Types of columns
+
+What a column of each type gives to a script, as its type and its text, and to JSON. NULL is `()` in every one. JSON has no NaN and no
+infinity: there the answer is 500, and the log names the column. A type that has no mapping is an error which names the column and the
+type, never a silent null; `column::text`, or `CAST(column AS CHAR)`, is text.
+
 ";
 
 pub(super) const MIGRATIONS: &str = "\

@@ -22,6 +22,7 @@ mod served;
 mod servers;
 mod start;
 mod statements;
+mod types;
 
 use servers::Kind;
 
@@ -35,8 +36,13 @@ fn main() -> ExitCode {
     if let Some((address, target)) = crowd::wanted() {
         crowd::ask_for_ever(&address, &target);
     }
-    let tests = [private::TESTS, start::TESTS, statements::TESTS, crowd::TESTS].concat();
+    let tests = [private::TESTS, start::TESTS, statements::TESTS, types::TESTS, crowd::TESTS].concat();
     let trials = tests.iter().flat_map(|test| Kind::ALL.map(|kind| trial(test, kind)));
+    let sqlite = Trial::test("every_type_is_read_as_the_reference_says [sqlite]", || {
+        types::sqlite();
+        Ok(())
+    });
+    let trials = trials.chain([sqlite]);
     let mut arguments = Arguments::from_args();
     // They mostly wait, as the cases do.
     arguments.test_threads.get_or_insert_with(|| std::thread::available_parallelism().map_or(4, |n| n.get().max(4)));

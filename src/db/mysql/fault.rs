@@ -18,7 +18,8 @@ pub fn of(error: sqlx::Error) -> Error {
 
 /// Whether the server has rolled back the transaction with the statement.
 pub fn rolled_back(error: &Error) -> bool {
-    error.kind == Kind::Connection || error.message.starts_with("Deadlock found")
+    let lost = |start| error.message.starts_with(start);
+    error.kind == Kind::Connection || lost("Deadlock found") || lost("Record has changed since last read")
 }
 
 fn of_server(number: u16, state: Option<&str>, message: &str) -> Error {
@@ -29,15 +30,16 @@ fn of_server(number: u16, state: Option<&str>, message: &str) -> Error {
         3819 => Kind::Check,
         // In MySQL it is another one.
         4025 if state == Some("23000") => Kind::Check,
-        // Lock wait, deadlock, `NOWAIT`; somebody else's certification in a Galera cluster is 1213 too.
-        1205 | 1213 | 3572 => Kind::Busy,
+        // Lock wait, deadlock, `NOWAIT`; somebody else's certification in a Galera cluster is 1213 too. A row that has
+        // changed since the transaction began, which MariaDB refuses from 11.6 on (`innodb_snapshot_isolation`).
+        1020 | 1205 | 1213 | 3572 => Kind::Busy,
         1317 | 1969 | 3024 => Kind::Timeout,
         // Too many connections, no access, no such database, shutting down, killed.
         1040 | 1044 | 1045 | 1049 | 1053 | 1129 | 1130 | 1203 | 1226 | 1927 | 2006 | 2013 | 3169 | 4031 => {
             Kind::Connection
         }
         1054 | 1064 | 1065 | 1109 | 1136 | 1146 | 1149 | 1247 | 1305 | 1318 | 1582 => Kind::Syntax,
-        1264 | 1292 | 1366 | 1367 | 1406 | 1411 | 1416 | 1441 | 1525 | 1690 | 3140 | 3141 => Kind::Value,
+        1264 | 1265 | 1292 | 1366 | 1367 | 1406 | 1411 | 1416 | 1441 | 1525 | 1690 | 3140 | 3141 => Kind::Value,
         1615 => Kind::SchemaChanged,
         _ => Kind::Other,
     };
@@ -61,11 +63,18 @@ fn of_server(number: u16, state: Option<&str>, message: &str) -> Error {
         }
         _ => None,
     };
-    Error {
+    let error = Error {
         code: Some(state.map_or_else(|| number.to_string().into(), Into::into)),
         constraint: constraint.map(Into::into),
         column: column.map(Into::into),
         ..Error::new(kind, without_value(number, message))
+    };
+    match number {
+        // `Incorrect datetime value: '2014-02-08T16:54:50Z'`
+        1292 if message.contains("datetime value: '") && message.contains("Z' for column") => {
+            error.hint("MySQL's moments have no zone: leave the `Z` out, as in `at.sub_string(0, 19)`")
+        }
+        _ => error,
     }
 }
 
@@ -161,6 +170,14 @@ mod tests {
                 "Truncated incorrect DOUBLE value: '…'",
             ),
             (
+                1265,
+                "Data truncated for column 'e' at row 1",
+                Kind::Value,
+                None,
+                Some("e"),
+                "Data truncated for column 'e' at row 1",
+            ),
+            (
                 1406,
                 "Data too long for column 'name' at row 1",
                 Kind::Value,
@@ -181,6 +198,8 @@ mod tests {
     fn a_deadlock_takes_the_transaction_with_it_and_a_lock_that_is_waited_for_too_long_does_not() {
         let deadlock = "Deadlock found when trying to get lock; try restarting transaction";
         assert!(rolled_back(&of_server(1213, Some("40001"), deadlock)));
+        let changed = of_server(1020, Some("HY000"), "Record has changed since last read in table 's'; try restarting");
+        assert!(rolled_back(&changed) && changed.kind == Kind::Busy);
         assert!(!rolled_back(&of_server(
             1205,
             Some("HY000"),

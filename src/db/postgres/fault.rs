@@ -12,6 +12,11 @@ pub fn of(error: sqlx::Error) -> Error {
             Some(error) => of_server(error),
             None => Error::new(Kind::Other, error.to_string()),
         },
+        // The driver looks types up that it does not know, and knows no sort `m` of them.
+        sqlx::Error::ColumnDecode { index, .. } if index.contains("typtype") => {
+            Error::new(Kind::Value, "a column or a parameter is a multirange, which has no mapping")
+                .hint("cast it in the statement, such as `column::text`")
+        }
         other => fault::of_driver(&other),
     }
 }

@@ -105,12 +105,34 @@ impl Plan {
     pub fn arguments(&self, values: &[Value<'_>]) -> Result<PgArguments, Error> {
         let mut arguments = PgArguments::default();
         for (index, (value, target)) in values.iter().zip(&self.targets).enumerate() {
-            let refused = |what: &str| Error::new(Kind::Parameters, format!("parameter {}: {what}", index + 1));
-            let bytes = encoded(value, *target).map_err(|what| refused(&what))?;
-            arguments.add(Sent(bytes)).map_err(|error| refused(&error.to_string()))?;
+            let refused = |kind: Kind, what: &str| Error::new(kind, format!("parameter {}: {what}", index + 1));
+            // Of the others another database would say that the column does not take them.
+            let is_number = !matches!(value, Value::Float(number) if !number.is_finite());
+            let kind = if is_number { Kind::Value } else { Kind::Parameters };
+            let bytes = encoded(value, *target).map_err(|what| refused(kind, &what))?;
+            arguments.add(Sent(bytes)).map_err(|error| refused(Kind::Parameters, &error.to_string()))?;
         }
         Ok(arguments)
     }
+}
+
+/// The statement with casts for integers that are larger than those which it has in their places; none if there is none.
+///
+/// `WHERE id = ?` then finds nothing, as on other databases; a column that gets one refuses it.
+pub fn widened(sql: &str, targets: &[Target], values: &[Value<'_>]) -> Option<String> {
+    let is_larger = |number: usize| {
+        let (Some(target), Some(Value::Int(value))) = (targets.get(number), values.get(number)) else { return false };
+        match target {
+            Target::Int2 => i16::try_from(*value).is_err(),
+            Target::Int4 => i32::try_from(*value).is_err(),
+            _ => false,
+        }
+    };
+    (0..targets.len()).any(is_larger).then(|| {
+        placeholders::rewrite_numbered(sql, |number| {
+            is_larger(number.checked_sub(1)?).then(|| format!("${number}::bigint"))
+        })
+    })
 }
 
 /// A value in PostgreSQL's binary format, or none for NULL.

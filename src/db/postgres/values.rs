@@ -53,8 +53,13 @@ enum Cell<'b> {
     Bytes(&'b [u8]),
 }
 
-/// Bytes that are not what their type says.
-struct Garbled;
+/// Why a value can't be read.
+enum Fault {
+    /// Its bytes are not what their type says.
+    Garbled,
+    /// JSON, which lists are read from, has no such number.
+    NotFinite,
+}
 
 impl Sort {
     /// The sort of a type.
@@ -105,7 +110,12 @@ impl Sort {
             return Err(unreadable(column, &format!("its type `{}` has no mapping", name.to_lowercase()))
                 .hint("cast it in the statement, such as `column::text`"));
         }
-        match self.cell(bytes).map_err(|Garbled| unreadable(column, "its content is not what its type says"))? {
+        let cell = self.cell(bytes).map_err(|fault| match fault {
+            Fault::Garbled => unreadable(column, "its content is not what its type says"),
+            Fault::NotFinite => unreadable(column, "its list holds NaN or infinity, which JSON does not have")
+                .hint("cast it in the statement, such as `column::text`"),
+        });
+        match cell? {
             Cell::Null => builder.null(),
             Cell::Bool(value) => builder.bool(value),
             Cell::Int(value) => builder.int(value),
@@ -128,7 +138,7 @@ impl Sort {
         }
     }
 
-    fn cell<'b>(&self, bytes: &'b [u8]) -> Result<Cell<'b>, Garbled> {
+    fn cell<'b>(&self, bytes: &'b [u8]) -> Result<Cell<'b>, Fault> {
         Ok(match self {
             Sort::Bool => Cell::Bool(bytes == [1]),
             Sort::Int => Cell::Int(match *bytes {
@@ -140,59 +150,58 @@ impl Sort {
             Sort::Float4 => {
                 // The shortest digits that mean it: 1.1, not 1.10000002384185791015625.
                 let number = f32::from_be_bytes(exactly(bytes)?);
-                Cell::Float(number.to_string().parse().map_err(|_| Garbled)?)
+                Cell::Float(number.to_string().parse().map_err(|_| Fault::Garbled)?)
             }
             Sort::Float8 => Cell::Float(f64::from_be_bytes(exactly(bytes)?)),
-            Sort::Numeric => match numeric::read(bytes).ok_or(Garbled)? {
+            Sort::Numeric => match numeric::read(bytes).ok_or(Fault::Garbled)? {
                 Numeric::Digits(digits) => digits.parse().map_or_else(|_| Cell::Decimal(digits), Cell::Int),
-                Numeric::Special(name) => Cell::Float(name.parse().map_err(|_| Garbled)?),
+                Numeric::Special(name) => Cell::Float(name.parse().map_err(|_| Fault::Garbled)?),
             },
-            Sort::Text => Cell::Text(std::str::from_utf8(bytes).map_err(|_| Garbled)?),
+            Sort::Text => Cell::Text(std::str::from_utf8(bytes).map_err(|_| Fault::Garbled)?),
             Sort::Bytes => Cell::Bytes(bytes),
             Sort::Date => Cell::Made(times::date(i32::from_be_bytes(exactly(bytes)?))),
             Sort::Time => Cell::Made(times::time(i64::from_be_bytes(exactly(bytes)?))),
             Sort::TimeWithZone => {
-                let (time, zone) = bytes.split_at_checked(8).ok_or(Garbled)?;
+                let (time, zone) = bytes.split_at_checked(8).ok_or(Fault::Garbled)?;
                 let zone = times::offset(i32::from_be_bytes(exactly(zone)?));
                 Cell::Made(times::time(i64::from_be_bytes(exactly(time)?)) + zone.as_str())
             }
             Sort::Timestamp => Cell::Made(times::timestamp(i64::from_be_bytes(exactly(bytes)?), "")),
             Sort::TimestampWithZone => Cell::Made(times::timestamp(i64::from_be_bytes(exactly(bytes)?), "Z")),
             Sort::Interval => {
-                let (micros, rest) = bytes.split_at_checked(8).ok_or(Garbled)?;
-                let (days, months) = rest.split_at_checked(4).ok_or(Garbled)?;
+                let (micros, rest) = bytes.split_at_checked(8).ok_or(Fault::Garbled)?;
+                let (days, months) = rest.split_at_checked(4).ok_or(Fault::Garbled)?;
                 let micros = i64::from_be_bytes(exactly(micros)?);
                 let (days, months) = (i32::from_be_bytes(exactly(days)?), i32::from_be_bytes(exactly(months)?));
                 Cell::Made(times::interval(months, days, micros))
             }
-            Sort::Uuid => Cell::Made(uuid::Uuid::from_slice(bytes).map_err(|_| Garbled)?.to_string()),
-            Sort::Json => Cell::Json(std::str::from_utf8(bytes).map_err(|_| Garbled)?.to_owned()),
+            Sort::Uuid => Cell::Made(uuid::Uuid::from_slice(bytes).map_err(|_| Fault::Garbled)?.to_string()),
+            Sort::Json => Cell::Json(std::str::from_utf8(bytes).map_err(|_| Fault::Garbled)?.to_owned()),
             Sort::Jsonb => {
                 // The format's version stands first.
-                let [1, text @ ..] = bytes else { return Err(Garbled) };
-                Cell::Json(std::str::from_utf8(text).map_err(|_| Garbled)?.to_owned())
+                let [1, text @ ..] = bytes else { return Err(Fault::Garbled) };
+                Cell::Json(std::str::from_utf8(text).map_err(|_| Fault::Garbled)?.to_owned())
             }
-            Sort::Inet => Cell::Made(inet(bytes).ok_or(Garbled)?),
+            Sort::Inet => Cell::Made(inet(bytes).ok_or(Fault::Garbled)?),
             Sort::MacAddress => {
                 let parts: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
                 Cell::Made(parts.join(":"))
             }
             Sort::Array(element) => Cell::Json(array(element, bytes)?),
             Sort::Range(element) => Cell::Made(range(element, bytes)?),
-            Sort::Unknown(_) => return Err(Garbled),
+            Sort::Unknown(_) => return Err(Fault::Garbled),
         })
     }
 
     /// Appends a value as JSON.
-    fn write_json(&self, bytes: Option<&[u8]>, out: &mut String) -> Result<(), Garbled> {
-        let quoted = |text: &str| serde_json::to_string(text).map_err(|_| Garbled);
+    fn write_json(&self, bytes: Option<&[u8]>, out: &mut String) -> Result<(), Fault> {
+        let quoted = |text: &str| serde_json::to_string(text).map_err(|_| Fault::Garbled);
         match bytes.map_or(Ok(Cell::Null), |bytes| self.cell(bytes))? {
             Cell::Null => out.push_str("null"),
             Cell::Bool(value) => out.push_str(if value { "true" } else { "false" }),
             Cell::Int(value) => _ = write!(out, "{value}"),
-            // JSON has no word for it.
-            Cell::Float(value) if !value.is_finite() => out.push_str("null"),
-            Cell::Float(value) => out.push_str(&serde_json::to_string(&value).map_err(|_| Garbled)?),
+            Cell::Float(value) if !value.is_finite() => return Err(Fault::NotFinite),
+            Cell::Float(value) => out.push_str(&serde_json::to_string(&value).map_err(|_| Fault::Garbled)?),
             Cell::Decimal(text) | Cell::Json(text) => out.push_str(&text),
             Cell::Text(text) => out.push_str(&quoted(text)?),
             Cell::Made(text) => out.push_str(&quoted(&text)?),
@@ -210,8 +219,8 @@ fn unreadable(column: &str, why: &str) -> Error {
     Error { column: Some(column.into()), ..Error::new(Kind::Value, message) }
 }
 
-fn exactly<const N: usize>(bytes: &[u8]) -> Result<[u8; N], Garbled> {
-    bytes.try_into().map_err(|_| Garbled)
+fn exactly<const N: usize>(bytes: &[u8]) -> Result<[u8; N], Fault> {
+    bytes.try_into().map_err(|_| Fault::Garbled)
 }
 
 /// `10.0.0.1`, or with a network's length `10.0.0.0/8`.
@@ -227,22 +236,22 @@ fn inet(bytes: &[u8]) -> Option<String> {
 }
 
 /// Takes the next length and so many bytes; none for NULL.
-fn take<'b>(bytes: &mut &'b [u8]) -> Result<Option<&'b [u8]>, Garbled> {
+fn take<'b>(bytes: &mut &'b [u8]) -> Result<Option<&'b [u8]>, Fault> {
     let length = integer(bytes)?;
     let Ok(length) = usize::try_from(length) else { return Ok(None) };
-    let (value, rest) = bytes.split_at_checked(length).ok_or(Garbled)?;
+    let (value, rest) = bytes.split_at_checked(length).ok_or(Fault::Garbled)?;
     *bytes = rest;
     Ok(Some(value))
 }
 
-fn integer(bytes: &mut &[u8]) -> Result<i32, Garbled> {
-    let (head, rest) = bytes.split_at_checked(4).ok_or(Garbled)?;
+fn integer(bytes: &mut &[u8]) -> Result<i32, Fault> {
+    let (head, rest) = bytes.split_at_checked(4).ok_or(Fault::Garbled)?;
     *bytes = rest;
     Ok(i32::from_be_bytes(exactly(head)?))
 }
 
 /// An array as JSON; one of several dimensions is arrays in arrays.
-fn array(element: &Sort, mut bytes: &[u8]) -> Result<String, Garbled> {
+fn array(element: &Sort, mut bytes: &[u8]) -> Result<String, Fault> {
     let dimensions = integer(&mut bytes)?;
     // Whether there are NULLs, and the type of the elements, which is known.
     integer(&mut bytes)?;
@@ -262,7 +271,7 @@ fn array(element: &Sort, mut bytes: &[u8]) -> Result<String, Garbled> {
     Ok(out)
 }
 
-fn nested(element: &Sort, lengths: &[i32], bytes: &mut &[u8], out: &mut String) -> Result<(), Garbled> {
+fn nested(element: &Sort, lengths: &[i32], bytes: &mut &[u8], out: &mut String) -> Result<(), Fault> {
     let Some((length, inner)) = lengths.split_first() else {
         return element.write_json(take(bytes)?, out);
     };
@@ -278,25 +287,25 @@ fn nested(element: &Sort, lengths: &[i32], bytes: &mut &[u8], out: &mut String) 
 }
 
 /// `[1,5)`, as PostgreSQL writes it.
-fn range(element: &Sort, mut bytes: &[u8]) -> Result<String, Garbled> {
-    let (flags, rest) = bytes.split_first().ok_or(Garbled)?;
+fn range(element: &Sort, mut bytes: &[u8]) -> Result<String, Fault> {
+    let (flags, rest) = bytes.split_first().ok_or(Fault::Garbled)?;
     bytes = rest;
     let has = |flag: u8| flags & flag != 0;
     if has(0x01) {
         return Ok("empty".to_owned());
     }
-    let mut bound = |is_open: bool| -> Result<String, Garbled> {
+    let mut bound = |is_open: bool| -> Result<String, Fault> {
         if is_open {
             return Ok(String::new());
         }
-        let value = take(&mut bytes)?.ok_or(Garbled)?;
+        let value = take(&mut bytes)?.ok_or(Fault::Garbled)?;
         let text = match element.cell(value)? {
             Cell::Int(number) => number.to_string(),
             Cell::Float(number) => number.to_string(),
             Cell::Decimal(digits) => digits,
             Cell::Made(text) => text,
             Cell::Text(text) => text.to_owned(),
-            _ => return Err(Garbled),
+            _ => return Err(Fault::Garbled),
         };
         let is_plain = !text.is_empty() && !text.contains(['"', '\\', ',', '(', ')', '[', ']', ' ']);
         Ok(if is_plain { text } else { format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")) })

@@ -3,8 +3,8 @@
 use std::rc::Rc;
 
 use super::Bounds;
-use crate::db::error::{Error, Kind};
-use crate::db::rows::{Builder, Columns, Rows};
+use crate::db::error::Error;
+use crate::db::rows::{self, Builder, Columns, Rows};
 use crate::fiber;
 
 /// What a row of a network's protocol may take beside its values, roughly.
@@ -35,9 +35,7 @@ impl Results {
             return Ok(None);
         }
         if self.count > self.bounds.max_rows {
-            let message =
-                format!("the statement gives more than {} rows, the database's `max-rows`", self.bounds.max_rows);
-            return Err(Error::new(Kind::Value, message).hint("end it with `LIMIT`, or raise `max-rows`"));
+            return Err(rows::too_many(self.bounds.max_rows));
         }
         fiber::room(OVERHEAD)?;
         builder.open_row();
