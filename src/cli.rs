@@ -72,6 +72,10 @@ struct Serving {
     #[arg(long, value_name = "ADDRESS", value_parser = listen)]
     listen: Option<Listen>,
 
+    /// Take no changed files up while the server runs, but on SIGHUP
+    #[arg(long)]
+    no_watch: bool,
+
     /// Number of workers instead of the configuration's
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     num_threads: Option<u16>,
@@ -128,7 +132,11 @@ fn execute(arguments: &Arguments) -> Result<ExitCode, Refusal> {
             .map_err(|error| Refusal::System(format!("cannot change to the folder `{}`: {error}", folder.display())))?;
     }
     let serving = &arguments.serving;
-    let overrides = Overrides { listen: serving.listen.clone(), num_threads: serving.num_threads.map(usize::from) };
+    let overrides = Overrides {
+        listen: serving.listen.clone(),
+        num_threads: serving.num_threads.map(usize::from),
+        no_watch: serving.no_watch,
+    };
     let config = || configuration::read(arguments.conf.as_deref(), &overrides);
     match &arguments.command {
         Some(Command::New(new)) => new::run(new),
@@ -137,7 +145,10 @@ fn execute(arguments: &Arguments) -> Result<ExitCode, Refusal> {
         Some(Command::Db(db)) => db::run(db, &config()?),
         Some(Command::Reference(reference)) => reference::run(reference),
         None if serving.test => check::run(&config()?, serving.connect),
-        None => serve::run(config()?),
+        None => {
+            let overrides = &overrides;
+            serve::run(config()?, &|| configuration::reread(arguments.conf.as_deref(), overrides))
+        }
     }
 }
 

@@ -96,6 +96,8 @@ pub struct Overrides {
     pub listen: Option<Listen>,
     /// The number of workers.
     pub num_threads: Option<usize>,
+    /// Whether changed files are to be left alone.
+    pub no_watch: bool,
 }
 
 /// The directives that make the tree.
@@ -229,6 +231,7 @@ pub fn read(path: &std::path::Path, overrides: &Overrides) -> Result<Config, Mis
         process.listen = vec![listen.clone()];
         hosts.iter_mut().for_each(|it| it.listen.clear());
     }
+    process.watch &= !overrides.no_watch;
     process.num_threads = overrides.num_threads.unwrap_or(process.num_threads);
     let paths = hosts.iter().flat_map(|it| &it.paths);
     for file in paths.flat_map(|path| path.handlers.iter().flat_map(|it| it.files(&path.inherited))) {
@@ -311,7 +314,7 @@ mod tests {
     #[test]
     fn the_command_line_wins() {
         let listen = Listen::parse("127.0.0.1:0");
-        let overrides = Overrides { listen: listen.clone(), num_threads: Some(3) };
+        let overrides = Overrides { listen: listen.clone(), num_threads: Some(3), no_watch: true };
         let folder = tempfile::tempdir().unwrap();
         for text in ["hosts: {a: {paths: {/: {}}}}", "hosts: {a: {paths: {/: {}}}}\nlisten: 80\nnum-threads: 2\n"] {
             let config = read_in(folder.path(), text, &overrides).unwrap();

@@ -88,9 +88,16 @@ pub struct Databases(Vec<(String, Database)>);
 impl Databases {
     /// The databases of `settings` for one of so many workers. Nothing is opened before it is used.
     pub fn new(settings: &Settings, workers: usize) -> Databases {
+        Databases::after(settings, workers, None)
+    }
+
+    /// [`Databases::new`], with the pools of those in `old` that are as they were.
+    pub fn after(settings: &Settings, workers: usize, old: Option<&Databases>) -> Databases {
         let database = |named: &Named| {
             let limit = (named.max_connections / workers.max(1)).max(1);
-            (named.name.clone(), Database::new(named.clone(), limit))
+            let kept = old.and_then(|old| old.0.iter().find(|(_, it)| it.is_of(named, limit)));
+            let database = kept.map_or_else(|| Database::new(named.clone(), limit), |(_, it)| it.clone());
+            (named.name.clone(), database)
         };
         Databases(settings.databases.iter().map(database).collect())
     }

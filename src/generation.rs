@@ -31,6 +31,7 @@ pub struct Generation {
     /// The `Server` header.
     pub server: HeaderValue,
     hosts: Listeners,
+    databases: Rc<Databases>,
     /// Where all hosts are strict, what is for none of them.
     nowhere: Host,
     watches_first_bytes: bool,
@@ -68,17 +69,23 @@ pub enum Purpose {
 }
 
 impl Generation {
-    /// Builds what the configuration describes: scripts are compiled and started, on fibers.
+    /// Builds what the configuration describes: scripts are compiled and started, on fibers. The pools of databases
+    /// that are as they were in an `old` one are kept.
     ///
     /// # Errors
     /// All scripts and files that are no good, each ready to be read.
-    pub async fn build(config: &Config, engines: &Engines, purpose: Purpose) -> Result<Generation, Vec<String>> {
+    pub async fn build(
+        config: &Config,
+        engines: &Engines,
+        purpose: Purpose,
+        old: Option<&Generation>,
+    ) -> Result<Generation, Vec<String>> {
         let process = &config.process;
         let redaction = Arc::new(Redaction::gather(config.inherited().map(|it| &it.auth)));
         let shared = Shared {
             engines,
             library: Library::default(),
-            databases: Rc::new(Databases::new(&config.databases, process.num_threads)),
+            databases: Rc::new(Databases::after(&config.databases, process.num_threads, old.map(|it| &*it.databases))),
             functions: binding::names().chain(script::names()).collect(),
             mask: Rc::new(redaction.clone()),
             redaction,
@@ -115,7 +122,14 @@ impl Generation {
                 config.store.hold();
             }
             let watches_first_bytes = config.inherited().any(|it| it.access_log.needs().first_byte);
-            return Ok(Generation { server, hosts: Listeners::new(config, hosts), nowhere, watches_first_bytes });
+            let databases = shared.databases;
+            return Ok(Generation {
+                server,
+                hosts: Listeners::new(config, hosts),
+                databases,
+                nowhere,
+                watches_first_bytes,
+            });
         }
         // What several paths share is no good once.
         let mut seen = HashSet::new();

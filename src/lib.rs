@@ -44,6 +44,8 @@ pub mod config;
 
 pub mod generation;
 
+pub mod reload;
+
 pub mod server;
 
 pub mod reference;

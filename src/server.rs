@@ -3,16 +3,19 @@
 mod account;
 mod in_flight;
 mod local;
+mod renewal;
 mod service;
 mod worker;
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use tokio::sync::mpsc::unbounded_channel;
 use tokio::sync::{Semaphore, watch};
 
 use crate::config::{Address, Config, Listen};
@@ -22,6 +25,7 @@ use crate::net::{self, Access, Bound};
 pub use account::assume;
 
 pub use local::{Local, on_a_thread};
+pub use renewal::Renewal;
 
 /// How long requests in flight may take when the server ends.
 const GRACE: Duration = Duration::from_secs(30);
@@ -35,6 +39,7 @@ pub struct Server {
     workers: Vec<JoinHandle<()>>,
     go: Arc<Semaphore>,
     stop: watch::Sender<bool>,
+    renewal: Renewal,
 }
 
 /// A server that serves.
@@ -139,10 +144,15 @@ impl Server {
         let (stop, stopped) = watch::channel(false);
         let (built, results) = mpsc::channel();
         let go = Arc::new(Semaphore::new(0));
-        let mut workers = Vec::new();
+        let live = Arc::new(AtomicU64::new(1));
+        let (mut workers, mut orders) = (Vec::new(), Vec::new());
         for (index, inbox) in inboxes.into_iter().enumerate() {
             let listeners = listeners.iter().map(Bound::try_clone).collect::<io::Result<_>>().map_err(system)?;
+            let (order, ordered) = unbounded_channel();
+            orders.push(order);
             let task = worker::Task {
+                live: live.clone(),
+                orders: ordered,
                 index,
                 config: config.clone(),
                 listeners,
@@ -166,13 +176,13 @@ impl Server {
                 return Err(refusal);
             }
         }
-        Ok(Server { addresses, workers, go, stop })
+        Ok(Server { addresses, workers, go, stop, renewal: Renewal::new(live, orders) })
     }
 
-    /// Lets the workers take connections, all at once.
-    pub fn serve(self) -> Serving {
+    /// Lets the workers take connections, all at once; and what gives them another generation later.
+    pub fn serve(self) -> (Serving, Renewal) {
         self.go.add_permits(self.workers.len());
-        Serving { workers: self.workers, stop: self.stop }
+        (Serving { workers: self.workers, stop: self.stop }, self.renewal)
     }
 
     /// The addresses that it listens on, as people write them, with the ports that the system gave.

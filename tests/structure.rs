@@ -28,6 +28,7 @@ const ORDER: &[&str] = &[
     "handler",
     "config",
     "generation",
+    "reload",
     "server",
     "reference",
     "cli",
@@ -43,6 +44,7 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("sqlx", &["db"]),
     ("serde_yaml", &["directive"]),
     ("clap", &["cli"]),
+    ("notify", &["reload"]),
 ];
 
 /// The modules that may say `unsafe`: the allocator, the coroutines, inherited sockets and signals.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::binding;
 use crate::config::{self, Config, Overrides};
 use crate::generation::{Generation, Purpose};
+use crate::reload::Sources;
 use crate::script::Engines;
 use crate::server::Refusal;
 
@@ -25,6 +26,21 @@ pub(super) fn read(named: Option<&Path>, overrides: &Overrides) -> Result<Config
     })
 }
 
+/// Reads once more, while the server runs.
+///
+/// # Errors
+/// With all mistakes, and the files that were read if that is known.
+pub(super) fn reread(named: Option<&Path>, overrides: &Overrides) -> Result<Config, (String, Option<Sources>)> {
+    let path = named.map_or_else(find, |it| Ok(it.to_owned())).map_err(|refusal| match refusal {
+        Refusal::Configuration(message) | Refusal::System(message) => (message, None),
+    })?;
+    config::read(&path, overrides).map_err(|mistaken| {
+        let mut problems = vec![mistaken.problems.to_string()];
+        problems.extend(mistaken.rest.iter().flat_map(|it| script_problems(it)));
+        (problems.join("\n"), mistaken.rest.map(|it| Sources::of(&it)))
+    })
+}
+
 fn find() -> Result<PathBuf, Refusal> {
     let found = USUAL.iter().map(PathBuf::from).find(|it| it.exists());
     found.ok_or_else(|| {
@@ -42,7 +58,7 @@ fn find() -> Result<PathBuf, Refusal> {
 /// The mistakes that only show when the scripts are compiled and started.
 pub(super) fn script_problems(config: &Config) -> Vec<String> {
     let built = tokio::runtime::LocalRuntime::new().map(|runtime| {
-        runtime.block_on(Generation::build(config, &Engines::new([binding::register as _]), Purpose::Test))
+        runtime.block_on(Generation::build(config, &Engines::new([binding::register as _]), Purpose::Test, None))
     });
     match built {
         Ok(built) => built.err().unwrap_or_default(),

@@ -1,5 +1,7 @@
 //! `rhaid`: serves until a signal ends it.
 
+mod reloading;
+
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -9,6 +11,8 @@ use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use self::reloading::Reloading;
+pub(super) use self::reloading::Reread;
 use super::print;
 use crate::config::Config;
 use crate::db;
@@ -19,8 +23,8 @@ use crate::server::{self, Refusal, Server};
 /// How long the last lines of the logs may take to be written.
 const LAST_LINES: Duration = Duration::from_secs(2);
 
-/// Serves a configuration.
-pub(super) fn run(config: Config) -> Result<ExitCode, Refusal> {
+/// Serves a configuration, and what `reread` gives when a file has changed.
+pub(super) fn run(config: Config, reread: Reread<'_>) -> Result<ExitCode, Refusal> {
     let system = |error: io::Error| Refusal::System(error.to_string());
     let _log = error_log::install(&config.error_log).map_err(system)?;
     std::panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
@@ -35,7 +39,7 @@ pub(super) fn run(config: Config) -> Result<ExitCode, Refusal> {
     config.process.user.as_ref().map(server::assume).transpose()?;
     // Not before the scripts are known to be good: what is applied stays.
     db::migrate(&config.databases).map_err(Refusal::of_database)?;
-    runtime.block_on(until_asked_to_end(server, &config, signals));
+    runtime.block_on(until_asked_to_end(server, &config, reread, signals));
     log_file::flush_all(LAST_LINES);
     Ok(ExitCode::SUCCESS)
 }
@@ -56,25 +60,47 @@ impl Signals {
         })
     }
 
+    /// Waits for the next.
+    async fn next(&mut self) -> Asked {
+        tokio::select! {
+            _ = self.terminate.recv() => Asked::ToEnd("SIGTERM"),
+            _ = self.interrupt.recv() => Asked::ToEnd("SIGINT"),
+            _ = self.hang_up.recv() => Asked::ToReload,
+        }
+    }
+
     /// Waits until one says that the process shall end.
     async fn end(&mut self) -> &'static str {
         loop {
-            tokio::select! {
-                _ = self.terminate.recv() => return "SIGTERM",
-                _ = self.interrupt.recv() => return "SIGINT",
-                _ = self.hang_up.recv() => {
-                    tracing::warn!("received SIGHUP: nothing is read anew while the server runs; start it again for that");
-                }
+            if let Asked::ToEnd(signal) = self.next().await {
+                return signal;
             }
         }
     }
 }
 
+/// What a signal asks for.
+enum Asked {
+    ToEnd(&'static str),
+    ToReload,
+}
+
 /// Serves until SIGTERM or SIGINT, then until the requests in flight are answered, or a second signal.
-async fn until_asked_to_end(server: Server, config: &Config, mut signals: Signals) {
+async fn until_asked_to_end(server: Server, config: &Arc<Config>, reread: Reread<'_>, mut signals: Signals) {
     announce(&server, config);
-    let serving = server.serve();
-    let signal = signals.end().await;
+    let (serving, renewal) = server.serve();
+    let mut reloading = Reloading::new(config.clone(), renewal, reread);
+    let signal = loop {
+        let asked = tokio::select! {
+            asked = signals.next() => Some(asked),
+            () = reloading.follow() => None,
+        };
+        match asked {
+            Some(Asked::ToEnd(signal)) => break signal,
+            Some(Asked::ToReload) => reloading.reload("SIGHUP was received").await,
+            None => {}
+        }
+    };
     tracing::info!("received {signal}: requests in flight are answered, then the server ends");
     let (ended, end) = tokio::sync::oneshot::channel();
     std::thread::spawn(move || {

@@ -28,8 +28,26 @@ pub struct Process {
     pub server_name: String,
     /// Where the number of the process is written.
     pub pid_file: Option<PathBuf>,
+    /// Whether changed files are taken up while it runs. Default: yes.
+    pub watch: bool,
     /// Who the process becomes when it has bound its addresses and opened its logs.
     pub user: Option<Account>,
+}
+
+impl Process {
+    /// The directives that a process takes up at its start alone, and that are others in `new`.
+    pub fn fixed(&self, new: &Process) -> Vec<&'static str> {
+        let changed = [
+            ("listen", self.listen != new.listen),
+            ("num-threads", self.num_threads != new.num_threads),
+            ("max-connections", self.max_connections != new.max_connections),
+            ("max-requests", self.max_requests != new.max_requests),
+            ("http1-request-timeout", self.request_timeout != new.request_timeout),
+            ("pid-file", self.pid_file != new.pid_file),
+            ("user", self.user != new.user),
+        ];
+        changed.into_iter().filter(|(_, has_changed)| *has_changed).map(|(name, _)| name).collect()
+    }
 }
 
 impl Default for Process {
@@ -44,6 +62,7 @@ impl Default for Process {
             limit_request_body: 1 << 30,
             server_name: concat!("rhaid/", env!("CARGO_PKG_VERSION")).to_owned(),
             pid_file: None,
+            watch: true,
             user: None,
         }
     }
@@ -167,6 +186,18 @@ impl directive::Settings for Process {
             },
         },
         Directive {
+            name: "watch",
+            levels: &[Level::Global],
+            repeat: Repeat::Once,
+            summary: "Whether changed files (the configuration, scripts, modules, migrations, lists of keys) are taken up \
+                      while the server runs. SIGHUP does it in any case. Default: `ON`.",
+            example: "watch: OFF",
+            apply: |process, node| {
+                process.watch = node.on_off()?;
+                Ok(())
+            },
+        },
+        Directive {
             name: "pid-file",
             levels: &[Level::Global],
             repeat: Repeat::Once,
@@ -208,7 +239,7 @@ mod tests {
     fn every_setting_can_be_set() {
         let text = "listen: 80\nlisten: [81, 80]\nnum-threads: 3\nmax-connections: 7\nlimit-request-body: 1 kB\n\
                     server-name: a b\npid-file: x.pid\nmax-requests: 9\nhttp1-request-timeout: 3\n\
-                    http1-request-io-timeout: 1m\nuser: root\n";
+                    http1-request-io-timeout: 1m\nuser: root\nwatch: OFF\n";
         let address = |port| Listen::Tcp(Address { host: None, port });
         let expected = Process {
             listen: vec![address(80), address(81)],
@@ -217,6 +248,7 @@ mod tests {
             limit_request_body: 1000,
             server_name: "a b".into(),
             pid_file: Some("x.pid".into()),
+            watch: false,
             max_requests: 9,
             request_timeout: Duration::from_secs(3),
             request_io_timeout: Duration::from_secs(60),

@@ -36,6 +36,11 @@ impl Database {
         Database(Rc::new(Inner { pool: Rc::new(Pool::new(named, limit)), transactions: RefCell::default() }))
     }
 
+    /// Whether it is just this one, with as many connections.
+    pub(super) fn is_of(&self, named: &Named, limit: usize) -> bool {
+        self.0.pool.is_of(named, limit)
+    }
+
     /// Runs a statement for its rows.
     ///
     /// # Errors

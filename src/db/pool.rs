@@ -50,6 +50,11 @@ impl Pool {
         }
     }
 
+    /// Whether these are just such connections; where they are configured does not matter.
+    pub fn is_of(&self, named: &Named, limit: usize) -> bool {
+        self.limit == limit && Named { place: self.database.place.clone(), ..named.clone() } == self.database
+    }
+
     /// Borrows a connection, or opens one, or waits for one to come back.
     ///
     /// # Errors

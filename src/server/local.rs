@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::thread;
 use std::time::SystemTime;
 
@@ -32,7 +33,7 @@ impl Local {
     /// # Errors
     /// All scripts and files that are no good, each ready to be read.
     pub async fn build(config: &Config, engines: &Engines) -> Result<Local, Vec<String>> {
-        let generation = Generation::build(config, engines, Purpose::Test).await?;
+        let generation = Generation::build(config, engines, Purpose::Test, None).await?;
         let mut ports = config.process.listen.iter().filter_map(|it| match it {
             Listen::Tcp(address) => Some(address.port),
             Listen::Unix(_) => None,
@@ -40,7 +41,7 @@ impl Local {
         let port = ports.next().unwrap_or(0);
         let address = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         Ok(Local {
-            service: Service::new(generation, 1, config.process.max_requests),
+            service: Service::new(generation, Arc::default(), 1, config.process.max_requests),
             connection: Rc::new(Connection::new(address(0), address(port), 1)),
             authority: authority(config, port),
         })

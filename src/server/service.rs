@@ -2,6 +2,8 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use http::request::Parts;
 use http::{HeaderMap, Method, StatusCode, Version, header};
@@ -18,7 +20,12 @@ use crate::script::check_target;
 pub(super) struct Service(Rc<State>);
 
 struct State {
+    /// The number of the generation that all workers serve: when it changes, they all do at once.
+    live: Arc<AtomicU64>,
+    number: Cell<u64>,
     generation: RefCell<Rc<Generation>>,
+    /// One that is ready, with its number.
+    next: RefCell<Option<(u64, Rc<Generation>)>>,
     in_flight: Cell<usize>,
     /// Requests that are answered at a time; more get 503.
     most: usize,
@@ -27,15 +34,41 @@ struct State {
 }
 
 impl Service {
-    /// Serves a generation, `most` requests at a time; they are numbered from `first_id` on.
-    pub(super) fn new(generation: Generation, first_id: u64, most: usize) -> Service {
+    /// Serves a generation as long as `live` stays as it is, `most` requests at a time; they are numbered from
+    /// `first_id` on.
+    pub(super) fn new(generation: Generation, live: Arc<AtomicU64>, first_id: u64, most: usize) -> Service {
         Service(Rc::new(State {
+            number: Cell::new(live.load(Ordering::Acquire)),
+            live,
             generation: RefCell::new(Rc::new(generation)),
+            next: RefCell::default(),
             in_flight: Cell::new(0),
             most,
             next_id: Cell::new(first_id),
             logged: RefCell::default(),
         }))
+    }
+
+    /// The generation that is served.
+    pub(super) fn generation(&self) -> Rc<Generation> {
+        let state = &self.0;
+        let live = state.live.load(Ordering::Acquire);
+        if state.number.get() != live {
+            state.switch(live);
+        }
+        state.generation.borrow().clone()
+    }
+
+    /// Keeps a generation ready for the moment when its number is the live one.
+    pub(super) fn prepare(&self, number: u64, generation: Generation) {
+        self.0.next.replace(Some((number, Rc::new(generation))));
+    }
+
+    /// Goes over to the live generation, also without a request, and forgets one that was not to be.
+    pub(super) fn settle(&self) {
+        drop(self.generation());
+        let forgotten = self.0.next.take();
+        drop(forgotten);
     }
 
     /// Hands on the lines of the access logs.
@@ -66,7 +99,7 @@ impl Serve for Service {
         state.in_flight.set(state.in_flight.get() + 1);
         connection.requests.set(connection.requests.get() + 1);
         let id = Id(state.next_id.replace(state.next_id.get().wrapping_add(1)));
-        let generation = state.generation.borrow().clone();
+        let generation = self.generation();
         let (authority, mistake) = match authority(&head) {
             Ok(authority) => (authority, None),
             Err(message) => ("", Some(message.to_owned())),
@@ -98,6 +131,20 @@ impl Serve for Service {
 }
 
 impl State {
+    #[cold]
+    fn switch(&self, live: u64) {
+        let next = self.next.take();
+        let Some((number, generation)) = next else { return };
+        if number != live {
+            self.next.replace(Some((number, generation)));
+            return;
+        }
+        self.number.set(number);
+        let old = self.generation.replace(generation);
+        // Requests that began with it keep it until they end.
+        drop(old);
+    }
+
     /// What is answered without asking the handlers, if something is.
     fn refuse(
         &self,

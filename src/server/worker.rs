@@ -1,11 +1,13 @@
 //! One worker: a thread with a runtime of its own, from its start to its end.
 
 use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use tokio::runtime::LocalRuntime;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::{Semaphore, oneshot, watch};
 
 use super::Refusal;
 use super::service::Service;
@@ -25,8 +27,19 @@ pub(super) struct Task {
     pub(super) inbox: Inbox,
     pub(super) built: mpsc::Sender<Result<(), Refusal>>,
     pub(super) go: Arc<Semaphore>,
+    /// The number of the generation that all workers serve.
+    pub(super) live: Arc<AtomicU64>,
+    pub(super) orders: UnboundedReceiver<Order>,
     pub(super) stop: watch::Receiver<bool>,
     pub(super) grace: Duration,
+}
+
+/// What a worker is told while it serves.
+pub(super) enum Order {
+    /// To get a generation ready, and to say whether it is.
+    Prepare { number: u64, config: Arc<Config>, answer: oneshot::Sender<Result<(), Vec<String>>> },
+    /// To go over to the live generation, and to forget what else was ready.
+    Settle,
 }
 
 impl Task {
@@ -45,7 +58,7 @@ impl Task {
 
     async fn serve(mut self) {
         let engines = Engines::new([binding::register as _]);
-        let generation = match Generation::build(&self.config, &engines, Purpose::Serve).await {
+        let generation = match Generation::build(&self.config, &engines, Purpose::Serve, None).await {
             Ok(generation) => generation,
             Err(problems) => {
                 let _ = self.built.send(Err(Refusal::Configuration(problems.join("\n"))));
@@ -57,7 +70,7 @@ impl Task {
         let patience = Patience { head: whole_seconds(process.request_timeout), ..Patience::default() };
         // No worker knows of the requests of the others: each has its share.
         let most = (process.max_requests / process.num_threads).max(1);
-        let service = Service::new(generation, RandomState::new().hash_one(self.index), most);
+        let service = Service::new(generation, self.live, RandomState::new().hash_one(self.index), most);
         if self.built.send(Ok(())).is_err() {
             return;
         }
@@ -77,6 +90,7 @@ impl Task {
             async move { live.sweep().await }
         });
         tokio::task::spawn_local(write_logs(service.clone()));
+        tokio::task::spawn_local(obey(self.orders, engines, service.clone()));
         let logged = service.clone();
         let serve = {
             let live = live.clone();
@@ -92,6 +106,22 @@ impl Task {
         }
         live.finish(self.grace).await;
         logged.write_logs();
+    }
+}
+
+/// Does what it is told, one thing after another.
+async fn obey(mut orders: UnboundedReceiver<Order>, engines: Engines, service: Service) {
+    while let Some(order) = orders.recv().await {
+        match order {
+            Order::Prepare { number, config, answer } => {
+                let old = service.generation();
+                let built = Generation::build(&config, &engines, Purpose::Serve, Some(&old)).await;
+                let outcome = built.map(|generation| service.prepare(number, generation));
+                // Nobody waits for it any more when the server ends.
+                let _ = answer.send(outcome);
+            }
+            Order::Settle => service.settle(),
+        }
     }
 }
 

@@ -1,0 +1,101 @@
+//! Takes up changed files while the server runs.
+
+use std::sync::Arc;
+
+use crate::config::Config;
+use crate::db;
+use crate::reload::{Fingerprint, Sources, Watch};
+use crate::server::Renewal;
+
+/// Reads the configuration anew, or says what is wrong with it, and which files that hangs on.
+pub(in crate::cli) type Reread<'r> = &'r dyn Fn() -> Result<Config, (String, Option<Sources>)>;
+
+/// What is served, and what it was read from.
+pub(super) struct Reloading<'r> {
+    reread: Reread<'r>,
+    renewal: Renewal,
+    config: Arc<Config>,
+    sources: Sources,
+    /// The files as they were when they were read last, with success or without.
+    seen: Fingerprint,
+    watch: Option<Watch>,
+}
+
+impl<'r> Reloading<'r> {
+    /// Begins with `config`, which is served already.
+    pub(super) fn new(config: Arc<Config>, renewal: Renewal, reread: Reread<'r>) -> Reloading<'r> {
+        let sources = Sources::of(&config);
+        let watch = config.process.watch.then(|| Watch::new(&sources));
+        Reloading { reread, renewal, config, seen: Fingerprint::take(&sources), sources, watch }
+    }
+
+    /// Waits until a file has changed, and takes it up.
+    pub(super) async fn follow(&mut self) {
+        loop {
+            match &mut self.watch {
+                Some(watch) => watch.settled().await,
+                None => std::future::pending().await,
+            }
+            let now = Fingerprint::take(&self.sources);
+            if let Some(path) = now.changed_since(&self.seen) {
+                let why = format!("`{}` has changed", path.display());
+                self.reload(&why).await;
+                return;
+            }
+        }
+    }
+
+    /// Reads everything anew and serves it, or says why not and goes on as before.
+    pub(super) async fn reload(&mut self, why: &str) {
+        let before = Fingerprint::take(&self.sources);
+        let outcome = match (self.reread)() {
+            Ok(config) => self.renew(Arc::new(config)).await,
+            Err((problems, sources)) => {
+                self.sources.extend(sources.unwrap_or_default());
+                Err(problems)
+            }
+        };
+        match outcome {
+            Ok(number) => tracing::info!("reloaded, since {why}: generation {number} is served"),
+            Err(problems) => {
+                let live = self.renewal.live();
+                tracing::error!("not reloaded, though {why}; generation {live} goes on:\n{problems}");
+            }
+        }
+        self.seen = Fingerprint::take(&self.sources).since(&before);
+        if let Some(watch) = &mut self.watch {
+            watch.follow(&self.sources);
+        }
+    }
+
+    async fn renew(&mut self, config: Arc<Config>) -> Result<u64, String> {
+        let sources = Sources::of(&config);
+        // Not before the scripts are known to be good: what is applied stays.
+        let migrate = || db::migrate(&config.databases).map_err(|error| vec![error.to_string()]);
+        match self.renewal.renew(&config, migrate).await {
+            Ok(number) => {
+                self.say_what_stays(&config);
+                (self.config, self.sources) = (config, sources);
+                Ok(number)
+            }
+            Err(problems) => {
+                // The mistake may be mended in a file that was not there before.
+                self.sources.extend(sources);
+                Err(problems.join("\n"))
+            }
+        }
+    }
+
+    fn say_what_stays(&self, new: &Config) {
+        let mut fixed = self.config.process.fixed(&new.process);
+        if self.config.addresses() != new.addresses() && !fixed.contains(&"listen") {
+            fixed.push("listen");
+        }
+        if self.config.error_log != new.error_log {
+            fixed.push("error-log");
+        }
+        if !fixed.is_empty() {
+            tracing::warn!("`{}`: a change of this needs a restart; all else was taken up", fixed.join("`, `"));
+        }
+    }
+}

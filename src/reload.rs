@@ -1,0 +1,8 @@
+//! Notices that the files of a generation have changed, in whichever way they were saved. It does
+//! not know what is in them, nor what follows from a change.
+
+mod fingerprint;
+mod watch;
+
+pub use fingerprint::{Fingerprint, Sources};
+pub use watch::Watch;
