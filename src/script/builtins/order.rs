@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use rhai::{Array, Dynamic, FnPtr, NativeCallContext};
 
+use super::super::decimal::Decimal;
 use super::super::fault::{Result, raise};
 use super::room;
 
@@ -62,6 +63,9 @@ fn compared(call: &NativeCallContext, compare: &FnPtr, values: [&Dynamic; 2]) ->
     }
     if let Ok(is_first) = said.as_bool() {
         return Ok(if is_first { Ordering::Less } else { Ordering::Greater });
+    }
+    if let Some(number) = said.read_lock::<Decimal>() {
+        return Ok(number.sign());
     }
     let number = said.as_float().ok().and_then(|it| it.partial_cmp(&0.0));
     number.ok_or_else(|| {
