@@ -35,6 +35,13 @@ fn ordered(call: &NativeCallContext, array: &Array, compare: &FnPtr) -> Result<V
     while run < from.len() {
         for pair in from.chunks(2 * run) {
             let (mut left, mut right) = pair.split_at(run.min(pair.len()));
+            // What is in order already takes one comparison.
+            if let (Some(last), Some(first)) = (left.last(), right.first())
+                && compared(call, compare, [&array[*last], &array[*first]])?.is_le()
+            {
+                into.extend_from_slice(pair);
+                continue;
+            }
             while let (Some((one, ones)), Some((other, others))) = (left.split_first(), right.split_first()) {
                 // Of equal ones the first stays the first.
                 if compared(call, compare, [&array[*one], &array[*other]])?.is_le() {
