@@ -126,7 +126,7 @@ impl directive::Settings for Settings {
         name: "auth.api-key",
         levels: &[Level::Global, Level::Host, Level::Path],
         repeat: Repeat::Once,
-        summary: "Asks for an API key (`bearer`, `header`, `query`: the first that is present decides; of a repeated parameter the last, as for scripts) that `sql` finds or whose SHA-256 hash is among `keys` or in `keys-file`; `cache: 5s` remembers keys that `sql` found, with their rows, for that time in each worker, also if they are taken off in between; `OFF` asks for none. OPTIONS passes without a key: preflights are answered by `cors` where it is set, others by a router's routes; another handler has to look at the method, or it does for OPTIONS what it does for GET.",
+        summary: "Asks for an API key (`bearer`, `header`, `query`: the first that is present decides; of a repeated parameter the last, as for scripts; a header that comes twice is no good key) that `sql` finds or whose SHA-256 hash is among `keys` or in `keys-file`; `cache: 5s` remembers keys that `sql` found, with their rows, for that time in each worker, also if they are taken off in between; `OFF` asks for none. OPTIONS passes without a key: preflights are answered by `cors` where it is set, others by a router's routes; another handler has to look at the method, or it does for OPTIONS what it does for GET.",
         example: "auth.api-key: {bearer: ON, header: X-API-Key, query: key, sql: 'SELECT id, name FROM companies WHERE api = ?', required: ON}",
         apply: |settings, node| {
             settings.api_key = if node.is_off() { None } else { Some(Arc::new(read::read(node)?)) };
@@ -247,15 +247,22 @@ impl ApiKey {
     /// The first of bearer, header and query that is present decides. An empty value is no key: it is
     /// what a client sends whose variable was never set.
     fn presented(&self, head: &Parts) -> Presented {
-        let bearer = || self.bearer.then(|| head.headers.get_all(AUTHORIZATION).iter().find_map(bearer)).flatten();
-        let header = || self.header.as_ref().and_then(|name| head.headers.get(name)).map(HeaderValue::as_bytes);
+        let lines = |name: &HeaderName| head.headers.get_all(name).iter();
+        let bearer = || self.bearer.then(|| joined(lines(&AUTHORIZATION).filter_map(bearer))).flatten();
+        let header = || self.header.as_ref().and_then(|name| joined(lines(name).map(HeaderValue::as_bytes)));
         if let Some(value) = bearer().or_else(|| header().filter(|value| !value.is_empty())) {
-            return Presented::from(value.to_vec());
+            return Presented::from(value);
         }
         let query = self.query.as_ref().zip(head.uri.query());
         let value = query.and_then(|(name, query)| parameter(query.as_bytes(), name));
         value.filter(|value| !value.is_empty()).map_or(Presented::None, Presented::from)
     }
+}
+
+/// Several lines of a header are one value (RFC 9110 §5.3), as scripts see them: no key then, whoever added the second.
+fn joined<'a>(mut values: impl Iterator<Item = &'a [u8]>) -> Option<Vec<u8>> {
+    let first = values.next()?.to_vec();
+    Some(values.fold(first, |joined, value| [&joined, value].join(&b", "[..])))
 }
 
 /// The token of `Authorization: Bearer TOKEN` (RFC 6750 §2.1); the scheme's case does not count

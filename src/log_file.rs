@@ -37,6 +37,13 @@ pub enum Form {
     Json,
 }
 
+/// Whether a character of a line would do something else than show itself: control characters, ends of lines, and
+/// those that turn the direction of what follows (Unicode's `Bidi_Control`), so that a line reads as another.
+pub fn steers(character: char) -> bool {
+    character.is_control()
+        || matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
 struct Shared {
     target: Target,
     form: Form,

@@ -132,7 +132,7 @@ impl Reply {
     /// file: [`Shown::respond`] answers with that.
     pub fn into_response(self, method: &Method) -> Response {
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let bodiless = matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+        let bodiless = has_no_content(status);
         let body = match self.body {
             Content::Bytes(bytes) if !bodiless && !bytes.is_empty() => Body::Full(bytes),
             _ => Body::Empty,
@@ -150,6 +150,11 @@ impl Reply {
         }
         response
     }
+}
+
+/// Whether what a status stands for has no content, not even an empty one: 205 neither (RFC 9110 §15.3.6).
+fn has_no_content(status: StatusCode) -> bool {
+    matches!(status, StatusCode::NO_CONTENT | StatusCode::RESET_CONTENT | StatusCode::NOT_MODIFIED)
 }
 
 /// Checks a status.
@@ -239,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_status_without_content_loses_its_body() {
-        for status in [204, 304] {
+        for status in [204, 205, 304] {
             assert!(response("GET", Reply::new(status, "text/plain", "gone")).body().is_empty());
         }
     }

@@ -1,5 +1,7 @@
 //! How a line holds what a client sent, so that it can neither end its field nor its line.
 
+use crate::log_file::steers;
+
 /// The two ways, which are h2o's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Escape {
@@ -33,7 +35,7 @@ impl Escape {
 /// The escapes are for bytes; among other characters there are controls too, and line breaks.
 fn json(line: &mut Vec<u8>, text: &str) {
     let mut rest = text;
-    let is_steering = |it: char| !it.is_ascii() && (it.is_control() || matches!(it, '\u{2028}' | '\u{2029}'));
+    let is_steering = |it: char| !it.is_ascii() && steers(it);
     while let Some(at) = rest.find(is_steering) {
         let (before, from) = rest.split_at(at);
         each(line, before.as_bytes(), b"u00", |byte| byte.is_ascii() && IS_ESCAPED[usize::from(byte)]);
@@ -86,10 +88,11 @@ mod tests {
 
     #[test]
     fn json_takes_any_bytes_and_reads_back_what_is_utf_8() {
-        for text in ["plain", "a\"b\\c\r\n\t\0\x1b\x7f", "é\u{85}\u{2028}\"😀", "", "\u{9b}2J"] {
+        for text in ["plain", "a\"b\\c\r\n\t\0\x1b\x7f", "é\u{85}\u{2028}\"😀", "", "\u{9b}2J", "a\u{202e}b\u{2066}"]
+        {
             let json = format!("\"{}\"", escaped(Escape::Json, text.as_bytes()));
             assert_eq!(serde_json::from_str::<String>(&json).unwrap(), text);
-            assert!(!json.chars().any(|it| it.is_control() || it == '\u{2028}'), "{json}");
+            assert!(!json.chars().any(steers), "{json}");
         }
         assert_eq!(escaped(Escape::Json, b"\xff\"\xc3\xa9\xc3"), "\\u00ff\\u0022é\\u00c3");
     }

@@ -207,7 +207,7 @@ impl Field {
             Field::RequestIndex => pen.number(connection.requests.get()),
             Field::Errors => {
                 let errors = request.journal.errors();
-                pen.hidden(errors.as_bytes());
+                pen.redaction.text_pieces(errors.as_bytes(), |piece| pen.escape.write(pen.line, piece));
                 return !errors.is_empty();
             }
             Field::Nothing => return false,

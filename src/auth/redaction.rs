@@ -62,6 +62,16 @@ impl Redaction {
         self.query_pieces(&target[query..], piece);
     }
 
+    /// Gives a text in which URLs may stand, as [`Redaction::pieces`] does: each ends where its word ends.
+    pub fn text_pieces(&self, text: &[u8], mut piece: impl FnMut(&[u8])) {
+        let ends = |byte: &u8| b" \t\r\n\"'`<>".contains(byte);
+        for word in text.split_inclusive(ends) {
+            let (word, end) = word.split_at(word.len() - usize::from(word.last().is_some_and(ends)));
+            self.pieces(word, &mut piece);
+            piece(end);
+        }
+    }
+
     /// Gives a query, without its `?`, as [`Redaction::pieces`] does.
     pub fn query_pieces(&self, query: &[u8], mut piece: impl FnMut(&[u8])) {
         let (mut start, mut done) = (0, 0);
@@ -230,6 +240,23 @@ mod tests {
             ("/p?é=1&key=é", "/p?é=1&key=***"),
         ] {
             assert_eq!(redaction.redacted(target), expected, "{target}");
+        }
+    }
+
+    #[test]
+    fn keys_in_a_text_end_with_their_word() {
+        let redaction = redaction();
+        for (text, expected) in [
+            ("GET /p?key=secret (12) was no good & gone", "GET /p?key=*** (12) was no good & gone"),
+            ("why? key=open", "why? key=open"),
+            ("`/p?a=b&key=secret`, \"/?key=x&c\"\n/?key=y\n", "`/p?a=b&key=***`, \"/?key=***&c\"\n/?key=***\n"),
+            ("http://a:b@c/?key=d http://e:f@g", "http://***@c/?key=*** http://***@g"),
+            (" ", " "),
+            ("", ""),
+        ] {
+            let mut hidden = Vec::new();
+            redaction.text_pieces(text.as_bytes(), |piece| hidden.extend_from_slice(piece));
+            assert_eq!(String::from_utf8(hidden).unwrap(), expected);
         }
     }
 

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use tracing::Event;
 use tracing::field::{Field, Visit};
 
-use crate::log_file::Form;
+use crate::log_file::{Form, steers};
 
 /// The lines of an event.
 pub fn lines(form: Form, now: Timestamp, event: &Event<'_>) -> String {
@@ -134,7 +134,7 @@ fn escape_into(line: &mut String, text: &str) {
         let _ = match character {
             '\t' => line.write_char('\t'),
             control if control.is_control() => write!(line, "\\x{:02x}", u32::from(control)),
-            separator @ ('\u{2028}' | '\u{2029}') => write!(line, "{}", separator.escape_unicode()),
+            steering if steers(steering) => write!(line, "{}", steering.escape_unicode()),
             other => line.write_char(other),
         };
     }
@@ -150,7 +150,7 @@ fn json_into(line: &mut String, text: &str) {
             '\\' => line.write_str("\\\\"),
             '\n' => line.write_str("\\n"),
             '\t' => line.write_str("\\t"),
-            it if it.is_control() || matches!(it, '\u{2028}' | '\u{2029}') => {
+            it if steers(it) => {
                 write!(line, "\\u{:04x}", u32::from(it))
             }
             other => line.write_char(other),

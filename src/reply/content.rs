@@ -69,7 +69,7 @@ impl Shown {
     /// If the file can't be read, or is no longer there.
     pub fn respond(&self, reply: Reply, head: &Parts, errors: &envelope::Settings) -> io::Result<Response> {
         let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        if matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) {
+        if super::has_no_content(status) {
             return Ok(reply.into_response(&head.method));
         }
         let file = file::open(&self.path, self.root.as_deref(), &self.hidden).and_then(|it| {

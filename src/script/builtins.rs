@@ -12,6 +12,7 @@ use super::json;
 use super::raise::Wrong;
 use crate::fiber;
 
+mod order;
 mod pieces;
 
 /// Puts safe functions in the place of dangerous ones.
@@ -29,6 +30,7 @@ pub(super) fn replace(engine: &mut rhai::Engine) {
         *map = value.cast();
         text
     });
+    order::register(engine);
     sized(engine);
     waiting(engine);
     output(engine);

@@ -36,6 +36,11 @@ impl Decimal {
         (printed <= MAX_DIGITS).then(|| Decimal(Rc::new(number)))
     }
 
+    /// How it compares with zero.
+    pub fn sign(&self) -> Ordering {
+        self.0.as_ref().cmp(&BigDecimal::default())
+    }
+
     /// The nearest float; infinite where there is none.
     pub fn to_float(&self) -> f64 {
         // Parsing the digits rounds once; converting the parts would round several times.

@@ -83,12 +83,13 @@ impl directive::Settings for Settings {
             name: "rhai.max-memory",
             levels: LEVELS,
             repeat: Repeat::Once,
-            summary: "The memory that one call of a script may hold; beyond it the answer is 500. Default: `64 MiB`.",
+            summary: "The memory that one call of a script may hold, from `1 MB` on; beyond it the answer is 500. Default: `64 MiB`.",
             example: "rhai.max-memory: 16 MiB",
             apply: |settings, value| {
                 settings.max_memory = value.size()?;
-                if settings.max_memory == 0 {
-                    return Err(value.expected("a size above zero, such as `64 MiB`").into());
+                // The least script takes some 300 KiB: Rhai's own, and the copies of what it captured.
+                if settings.max_memory < 1_000_000 {
+                    return Err(value.expected("a size from `1 MB` on, such as `64 MiB`").into());
                 }
                 Ok(())
             },
@@ -155,8 +156,8 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_of_nothing_is_a_mistake() {
-        let text = "rhai.timeout: 0\nrhai.max-operations: 0\nrhai.max-call-levels: 5000\nrhai.max-memory: 0 MB\n";
+    fn a_limit_that_no_script_keeps_is_a_mistake() {
+        let text = "rhai.timeout: 0\nrhai.max-operations: 0\nrhai.max-call-levels: 5000\nrhai.max-memory: 256 KiB\n";
         let expected = "\
 host.yaml:1:15: `rhai.timeout` is `0`, expected a duration above zero, such as `5s`
   1 | rhai.timeout: 0
@@ -167,9 +168,9 @@ host.yaml:2:22: `rhai.max-operations` is `0`, expected a whole number from 1 on
 host.yaml:3:23: `rhai.max-call-levels` is `5000`, expected a whole number from 1 to 1024
   3 | rhai.max-call-levels: 5000
     |                       ^^^^
-host.yaml:4:18: `rhai.max-memory` is `0 MB`, expected a size above zero, such as `64 MiB`
-  4 | rhai.max-memory: 0 MB
-    |                  ^^^^";
+host.yaml:4:18: `rhai.max-memory` is `256 KiB`, expected a size from `1 MB` on, such as `64 MiB`
+  4 | rhai.max-memory: 256 KiB
+    |                  ^^^^^^^";
         assert_eq!(settings(text).unwrap_err().to_string(), expected);
     }
 }

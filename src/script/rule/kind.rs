@@ -115,14 +115,16 @@ pub(super) fn is_beyond(value: &Dynamic) -> bool {
 }
 
 fn float(value: &Dynamic) -> Option<Dynamic> {
+    // A bound that is no number would let nothing in, and JSON can't say it.
+    let finite = |number: f64| number.is_finite().then(|| number.into());
     if let Ok(number) = value.as_float() {
-        return Some(number.into());
+        return finite(number);
     }
     if let Ok(number) = value.as_int() {
         return Some((number as f64).into());
     }
     if let Some(number) = value.read_lock::<Decimal>() {
-        return Some(number.to_float().into());
+        return finite(number.to_float());
     }
     let text = value.as_immutable_string_ref().ok()?;
     // Rust's floats are also `inf`, `nan`, `+1`, `.5` and `5.`.

@@ -171,6 +171,8 @@ fn a_wrong_declaration_says_what_would_be_right() {
             "`max_items` is for lists, this is a `int`\nhint: a list is declared as `type: \"int[]\"`",
         ),
         (r#"#{type: "int", min: "x"}"#, "`min` is `x`, expected an integer"),
+        (r#"#{type: "float", min: 0.0 / 0.0}"#, "`min` is `NaN`, expected a number"),
+        (r#"#{type: "float", "default": 1.0 / 0.0}"#, "`default` is `inf`, expected a number"),
         (r#"#{type: "int", min: 2, max: 1}"#, "`min` is greater than `max`, so that nothing could fit"),
         (r#"#{min_length: 2, max_length: 1}"#, "`min_length` is greater than `max_length`, so that nothing could fit"),
         (r#"#{min_length: -1}"#, "`min_length` is `-1`, expected an integer of at least 0"),
