@@ -1,8 +1,11 @@
 """The load generators, and one measurement with one of them."""
 
 import re
+import shutil
 
 from process import Failure, output
+
+MILLISECONDS = {"us": 0.001, "ms": 1, "s": 1000}
 
 
 def field(pattern, text, default=None):
@@ -13,13 +16,16 @@ def field(pattern, text, default=None):
 
 
 def wrk(url, seconds):
-    """Requests done, requests per second, and the 99th percentile in milliseconds."""
-    text = output(["wrk", "-t1", "-c10", f"-d{seconds}s", "--latency", url])
+    """Requests done, requests per second, and the 50th and 99th percentile in milliseconds."""
+    text = output(["wrk", "-t1", "-c10", f"-d{seconds}s", "--timeout", "10s", "--latency", url])
     if "Socket errors" in text or "Non-2xx" in text:
         raise Failure(f"wrk met errors:\n{text}")
-    number, unit = re.search(r"99%\s+([\d.]+)(us|ms|s)", text).groups()
-    p99 = float(number) * {"us": 0.001, "ms": 1, "s": 1000}[unit]
-    return int(field(r"(\d+) requests in", text)), float(field(r"Requests/sec:\s+([\d.]+)", text)), p99
+
+    def percentile(which):
+        return float(field(rf"{which}%\s+([\d.]+)", text)) * MILLISECONDS[field(rf"{which}%\s+[\d.]+(us|ms|s)", text)]
+
+    done, rate = field(r"(\d+) requests in", text), field(r"Requests/sec:\s+([\d.]+)", text)
+    return int(done), float(rate), percentile(50), percentile(99)
 
 
 def ab(url, seconds):
@@ -32,13 +38,23 @@ def ab(url, seconds):
     if wrong:
         raise Failure(f"ab met errors:\n{text}")
     done, rate = field(r"Complete requests:\s+(\d+)", text), field(r"Requests per second:\s+([\d.]+)", text)
-    return int(done), float(rate), float(field(r"^\s+99%\s+(\d+)", text))
+    return int(done), float(rate), float(field(r"^\s+50%\s+(\d+)", text)), float(field(r"^\s+99%\s+(\d+)", text))
+
+
+def tools():
+    """The load generators that are installed, the steadier one first."""
+    found = {name: tool for name, tool in (("wrk", wrk), ("ab", ab)) if shutil.which(name)}
+    if not found:
+        raise Failure("neither wrk nor ab is installed, on Debian: apt install wrk apache2-utils")
+    return found
 
 
 def measure(server, tool, path, seconds):
-    before = server.cpu()
-    done, rate, p99 = tool(f"http://127.0.0.1:{server.port}{path}", seconds)
-    used = server.cpu() - before
-    if server.process.poll() is not None:
-        raise Failure(f"{server.name} ended while it was measured")
-    return {"rate": rate, "cpu": used / max(done, 1) * 1e6, "p99": p99}
+    """What a request cost the server, `all` with its database's server, in µs; and how fast it was."""
+    cpu, database = server.process.cpu(), server.database_cpu()
+    done, rate, p50, p99 = tool(f"http://127.0.0.1:{server.process.port}{path}", seconds)
+    cpu, database = server.process.cpu() - cpu, server.database_cpu() - database
+    if not server.process.is_running():
+        raise server.process.failure("ended while it was measured")
+    each = 1e6 / max(done, 1)
+    return {"rate": rate, "cpu": cpu * each, "all": (cpu + database) * each, "p50": p50, "p99": p99}

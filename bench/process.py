@@ -1,10 +1,10 @@
-"""A server process: its start, its check, its end, and what it used of the machine."""
+"""A server process: its start, its end, and what it used of the machine."""
 
 import os
+import signal
 import socket
 import subprocess
 import time
-import urllib.request
 from pathlib import Path
 
 TICK = os.sysconf("SC_CLK_TCK")
@@ -15,27 +15,35 @@ class Failure(Exception):
     """Something that makes the figures worthless; shown without a trace."""
 
 
-class Server:
-    """A server process that is measured."""
+class Process:
+    """A server on a port of the loopback address, with all processes below it."""
 
-    def __init__(self, name, command, port, folder):
-        self.name, self.port, self.figures = name, port, []
-        self.log = open(Path(folder) / f"{name.replace(' ', '-')}.out", "w+b")
+    def __init__(self, name, command, port, folder, log, **how):
+        self.name, self.port = name, port
+        self.log = open(Path(log) / f"{name.replace(' ', '-')}.out", "w+b")
         # A session of its own keeps Ctrl-C for this program, which then stops the servers in order.
         self.process = subprocess.Popen(
-            command, cwd=folder, stdout=self.log, stderr=subprocess.STDOUT, start_new_session=True
+            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=self.log, stderr=subprocess.STDOUT,
+            start_new_session=True, **how
         )
+
+    def is_running(self):
+        return self.process.poll() is None
 
     def wait_until_ready(self):
         deadline = time.monotonic() + 20
-        while time.monotonic() < deadline and self.process.poll() is None:
+        while time.monotonic() < deadline and self.is_running():
             try:
                 socket.create_connection(("127.0.0.1", self.port), 0.2).close()
                 return
             except OSError:
                 time.sleep(0.02)
+        raise self.failure("does not serve")
+
+    def failure(self, what):
+        """The failure to raise: with what the server printed."""
         self.log.seek(0)
-        raise Failure(f"{self.name} does not serve:\n{self.log.read().decode(errors='replace')}")
+        return Failure(f"{self.name} {what}:\n{self.log.read().decode(errors='replace')}")
 
     def processes(self):
         """The ids of the server's process and of all below it."""
@@ -52,26 +60,18 @@ class Server:
         return found
 
     def cpu(self):
-        """Seconds of user and system time of the server so far."""
+        """Seconds of user and system time of the server so far, those of processes that ended included."""
         fields = [stat(pid) for pid in self.processes()]
-        return sum(int(it[11]) + int(it[12]) for it in fields if it) / TICK
+        return sum(sum(map(int, it[11:15])) for it in fields if it) / TICK
 
     def resident(self):
         """Bytes in memory, what processes share counted once for each."""
         fields = [stat(pid) for pid in self.processes()]
         return sum(int(it[21]) for it in fields if it) * PAGE
 
-    def check(self, path, body):
-        """A server that answers something else would be measured for nothing."""
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=10) as reply:
-            got = reply.read()
-            kind = reply.headers.get("content-type", "")
-        if body is not None and (got != body or not kind.startswith("application/json")):
-            raise Failure(f"{self.name} answers {got!r} as {kind!r}, expected {body!r} as JSON")
-
-    def stop(self):
-        if self.process.poll() is None:
-            self.process.terminate()
+    def stop(self, ending=signal.SIGTERM):
+        if self.is_running():
+            self.process.send_signal(ending)
             try:
                 self.process.wait(10)
             except subprocess.TimeoutExpired:
@@ -88,8 +88,8 @@ def stat(pid):
         return None
 
 
-def output(command):
-    done = subprocess.run(command, capture_output=True, text=True)
+def output(command, **how):
+    done = subprocess.run(command, capture_output=True, text=True, **how)
     if done.returncode != 0:
         raise Failure(f"`{' '.join(command)}` failed:\n{done.stdout}{done.stderr}")
     return done.stdout
