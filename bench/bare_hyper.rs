@@ -1,7 +1,7 @@
-//! The floor that rhaid is measured against: hyper with json_api's reply and nothing else.
+//! The floor that rhaid is measured against: hyper with json_api's reply, or what a file holds, and nothing else.
 //!
-//! `bare_hyper [--port PORT] [--workers N]`: each worker is a thread with a current-thread runtime of its own, as
-//! rhaid's are; all accept from the same socket.
+//! `bare_hyper [--port PORT] [--workers N] [--body FILE]`: each worker is a thread with a current-thread runtime of its
+//! own, as rhaid's are; all accept from the same socket.
 
 use std::convert::Infallible;
 use std::io;
@@ -25,7 +25,7 @@ use tokio::net::TcpStream;
 use tokio::task::LocalSet;
 
 fn main() -> ExitCode {
-    let (port, workers) = match arguments() {
+    let (port, workers, body) = match arguments() {
         Ok(arguments) => arguments,
         Err(message) => {
             eprintln!("{message}");
@@ -45,7 +45,11 @@ fn main() -> ExitCode {
         }
     };
     eprintln!("bare hyper listens on 127.0.0.1:{port} with {workers} workers");
-    let workers: Vec<_> = listeners.into_iter().map(|listener| thread::spawn(|| serve(listener))).collect();
+    let start = |listener| {
+        let body = body.clone();
+        thread::spawn(|| serve(listener, body))
+    };
+    let workers: Vec<_> = listeners.into_iter().map(start).collect();
     for worker in workers {
         if let Ok(Err(error)) = worker.join() {
             eprintln!("{error}");
@@ -54,9 +58,9 @@ fn main() -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Port and workers of the command line.
-fn arguments() -> Result<(u16, usize), String> {
-    let (mut port, mut workers) = (8081, 1);
+/// Port, workers and body of the command line.
+fn arguments() -> Result<(u16, usize, Bytes), String> {
+    let (mut port, mut workers, mut body) = (8081, 1, Bytes::from_static(b"{\"foo\":\"bar\"}"));
     let mut arguments = std::env::args().skip(1);
     while let Some(name) = arguments.next() {
         let value = arguments.next().unwrap_or_default();
@@ -64,23 +68,29 @@ fn arguments() -> Result<(u16, usize), String> {
         match name.as_str() {
             "--port" => port = value.parse().map_err(wrong)?,
             "--workers" => workers = value.parse().map_err(wrong)?,
-            _ => return Err(format!("unknown argument `{name}`, expected `--port PORT` or `--workers N`")),
+            "--body" => body = std::fs::read(&value).map_err(|error| format!("`{value}`: {error}"))?.into(),
+            _ => {
+                return Err(format!(
+                    "unknown argument `{name}`, expected `--port PORT`, `--workers N` or `--body FILE`"
+                ));
+            }
         }
     }
-    Ok((port, workers))
+    Ok((port, workers, body))
 }
 
 /// Serves the connections of one worker for ever.
-fn serve(listener: TcpListener) -> io::Result<()> {
+fn serve(listener: TcpListener, body: Bytes) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     LocalSet::new().block_on(&runtime, async move {
         let listener = tokio::net::TcpListener::from_std(listener)?;
         loop {
             let (stream, _) = listener.accept().await?;
             stream.set_nodelay(true)?;
+            let body = body.clone();
             tokio::task::spawn_local(async move {
-                let connection =
-                    http1::Builder::new().pipeline_flush(true).serve_connection(Io(stream), service_fn(answer));
+                let answer = service_fn(move |_: Request<Incoming>| answer(body.clone()));
+                let connection = http1::Builder::new().pipeline_flush(true).serve_connection(Io(stream), answer);
                 // A client that leaves is no concern of a benchmark.
                 let _ = connection.await;
             });
@@ -88,8 +98,8 @@ fn serve(listener: TcpListener) -> io::Result<()> {
     })
 }
 
-async fn answer(_: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
-    let mut response = Response::new(Full::new(Bytes::from_static(b"{\"foo\":\"bar\"}")));
+async fn answer(body: Bytes) -> Result<Response<Full<Bytes>>, Infallible> {
+    let mut response = Response::new(Full::new(body));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     Ok(response)
 }
