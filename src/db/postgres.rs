@@ -57,7 +57,10 @@ const OPTIONS: &[&str] = &[
 ];
 
 /// How many statements are remembered.
-const PLANS: usize = 200;
+const PLANS: usize = 100;
+
+/// How many the driver keeps prepared: each may be known to the server twice, without casts and with them.
+const PREPARED: usize = 2 * PLANS;
 
 /// What a session begins with: who it is, how long it waits for somebody else's lock, and in which
 /// zone moments are written.
@@ -75,7 +78,7 @@ fn check_address(address: &str) -> Result<(), String> {
 fn options(address: &str) -> Result<PgConnectOptions, String> {
     let options = PgConnectOptions::from_str(&format!("postgres:{address}"));
     options
-        .map(ConnectOptions::disable_statement_logging)
+        .map(|it| it.disable_statement_logging().statement_cache_capacity(PREPARED))
         .map_err(|error| format!("the URL can't be understood: {error}"))
 }
 
