@@ -18,7 +18,7 @@ pub fn of(error: sqlx::Error) -> Error {
 
 /// Whether the server has rolled back the transaction with the statement.
 pub fn rolled_back(error: &Error) -> bool {
-    error.kind == Kind::Connection || error.message.starts_with("Deadlock found")
+    error.kind == Kind::Connection || error.code.as_deref() == Some("40001")
 }
 
 fn of_server(number: u16, state: Option<&str>, message: &str) -> Error {
@@ -30,15 +30,15 @@ fn of_server(number: u16, state: Option<&str>, message: &str) -> Error {
         // In MySQL it is another one.
         4025 if state == Some("23000") => Kind::Check,
         // Lock wait, deadlock, `NOWAIT`; somebody else's certification in a Galera cluster is 1213 too.
-        1205 | 1213 | 3572 => Kind::Busy,
+        // MariaDB's 1020 is a row that another transaction has changed since this one looked.
+        1020 | 1205 | 1213 | 3572 => Kind::Busy,
         1317 | 1969 | 3024 => Kind::Timeout,
-        // Too many connections, no access, no such database, shutting down, killed.
-        1040 | 1044 | 1045 | 1049 | 1053 | 1129 | 1130 | 1203 | 1226 | 1927 | 2006 | 2013 | 3169 | 4031 => {
-            Kind::Connection
-        }
-        1054 | 1064 | 1065 | 1109 | 1136 | 1146 | 1149 | 1247 | 1305 | 1318 | 1582 => Kind::Syntax,
+        // Too many connections, not let in, shutting down, killed.
+        1040 | 1045 | 1053 | 1129 | 1130 | 1203 | 1226 | 1927 | 2006 | 2013 | 3169 | 4031 => Kind::Connection,
+        1049 | 1054 | 1064 | 1065 | 1109 | 1136 | 1146 | 1149 | 1247 | 1305 | 1318 | 1582 => Kind::Syntax,
         1264 | 1292 | 1366 | 1367 | 1406 | 1411 | 1416 | 1441 | 1525 | 1690 | 3140 | 3141 => Kind::Value,
-        1615 => Kind::SchemaChanged,
+        // It is to be prepared again, or is not there any more.
+        1243 | 1615 => Kind::SchemaChanged,
         _ => Kind::Other,
     };
     let constraint = match kind {
