@@ -102,7 +102,7 @@ fn connect(database: &Named, _: Missing) -> Opened {
         let mut raw = options.connect().await.map_err(fault::of)?;
         raw.execute(GREETING).await.map_err(fault::of)?;
         let id = raw.fetch_one("SELECT CONNECTION_ID()").await.and_then(|row| row.try_get(0));
-        Ok(Mysql { id: id.map_err(fault::of)?, raw, options, has_unread: false, shapes: HashMap::new() })
+        Ok(Mysql { id: id.map_err(fault::of)?, raw, options, is_spent: false, shapes: HashMap::new() })
     })?;
     Ok(Box::new(Remote::new(session, database.max_rows)))
 }
@@ -112,7 +112,8 @@ struct Mysql {
     /// The server's number for the connection.
     id: u64,
     options: MySqlConnectOptions,
-    has_unread: bool,
+    /// Whether rows were not read, or the server has closed it.
+    is_spent: bool,
     /// The statements that are prepared, with the columns that they had the last time.
     shapes: HashMap<Box<str>, Option<Rc<Columns>>>,
 }
@@ -151,7 +152,7 @@ impl Session for Mysql {
         let known = self.known(&sql).await?;
         let mut fresh = None;
         let key = known.is_none().then(|| sql.clone());
-        run(&mut self.raw, &mut self.has_unread, sql, parameters, |row| {
+        run(&mut self.raw, &mut self.is_spent, sql, parameters, |row| {
             let (sorts, columns) = sorts.get_or_insert_with(|| {
                 let columns = known.clone().filter(|it| has_columns(it, row));
                 let columns = columns.unwrap_or_else(|| fresh.insert(columns_of(row)).clone());
@@ -174,7 +175,7 @@ impl Session for Mysql {
 
     async fn exec(&mut self, sql: String, parameters: MySqlArguments) -> Result<Executed, Error> {
         self.known(&sql).await?;
-        let done = run(&mut self.raw, &mut self.has_unread, sql, parameters, |_| Ok(())).await?;
+        let done = run(&mut self.raw, &mut self.is_spent, sql, parameters, |_| Ok(())).await?;
         let id = i64::try_from(done.last_insert_id()).ok().filter(|id| *id != 0);
         Ok(Executed { rows_affected: done.rows_affected(), last_insert_id: id })
     }
@@ -248,8 +249,8 @@ impl Session for Mysql {
         self.command(sql).await
     }
 
-    fn has_unread(&self) -> bool {
-        self.has_unread
+    fn is_spent(&self) -> bool {
+        self.is_spent
     }
 
     async fn ping(&mut self) -> Result<(), Error> {
@@ -293,7 +294,7 @@ impl Mysql {
 /// several, of other columns.
 async fn run(
     raw: &mut MySqlConnection,
-    has_unread: &mut bool,
+    is_spent: &mut bool,
     sql: String,
     parameters: MySqlArguments,
     mut each: impl FnMut(&MySqlRow) -> Result<(), Error>,
@@ -302,15 +303,16 @@ async fn run(
     let (mut results, mut rows) = (0, Stream::default());
     let mut stream = raw.fetch_many(sqlx::query_with(AssertSqlSafe(sql), parameters));
     while let Some(step) = std::future::poll_fn(|context| stream.as_mut().poll_next(context)).await {
-        match step.map_err(fault::of)? {
+        let step = step.map_err(fault::of).inspect_err(|error| *is_spent = fault::ends_session(error))?;
+        match step {
             Either::Left(result) => {
                 results += 1;
                 done.extend([result]);
             }
-            Either::Right(row) if results == 0 => *has_unread = !rows.row(|| each(&row)),
+            Either::Right(row) if results == 0 => *is_spent = !rows.row(|| each(&row)),
             Either::Right(_) => {}
         }
-        if *has_unread {
+        if *is_spent {
             break;
         }
     }

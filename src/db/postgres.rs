@@ -95,7 +95,7 @@ fn connect(database: &Named, _: Missing) -> Opened {
             .await
             .and_then(|row| row.try_get_unchecked::<&str, _>(0).map(ToOwned::to_owned));
         let id = id.map_err(fault::of)?.parse().unwrap_or_default();
-        Ok(Postgres { id, raw, options, has_unread: false, plans: HashMap::new() })
+        Ok(Postgres { id, raw, options, is_spent: false, plans: HashMap::new() })
     })?;
     Ok(Box::new(Remote::new(session, database.max_rows)))
 }
@@ -105,7 +105,8 @@ struct Postgres {
     /// The server's number for the process that serves the connection.
     id: i32,
     options: PgConnectOptions,
-    has_unread: bool,
+    /// Whether rows were not read.
+    is_spent: bool,
     /// What is known of statements, by their text.
     plans: HashMap<Box<str>, Rc<Plan>>,
 }
@@ -124,7 +125,7 @@ impl Session for Postgres {
         let (plan, arguments) = self.ready(&sql, &parameters).await?;
         let mut results = Results::new(bounds);
         let columns = plan.columns.clone();
-        let outcome = run(&mut self.raw, &mut self.has_unread, &plan, arguments, |row| {
+        let outcome = run(&mut self.raw, &mut self.is_spent, &plan, arguments, |row| {
             let Some(builder) = results.next(|| columns.clone())? else { return Ok(()) };
             for (index, sort) in plan.sorts.iter().enumerate() {
                 sort.read(row, index, &columns.names()[index], builder)?;
@@ -136,7 +137,7 @@ impl Session for Postgres {
 
     async fn exec(&mut self, sql: String, parameters: Self::Parameters) -> Result<Executed, Error> {
         let (plan, arguments) = self.ready(&sql, &parameters).await?;
-        let rows_affected = run(&mut self.raw, &mut self.has_unread, &plan, arguments, |_| Ok(())).await?;
+        let rows_affected = run(&mut self.raw, &mut self.is_spent, &plan, arguments, |_| Ok(())).await?;
         Ok(Executed { rows_affected, last_insert_id: None })
     }
 
@@ -189,8 +190,8 @@ impl Session for Postgres {
         Ok(())
     }
 
-    fn has_unread(&self) -> bool {
-        self.has_unread
+    fn is_spent(&self) -> bool {
+        self.is_spent
     }
 
     async fn ping(&mut self) -> Result<(), Error> {
@@ -263,7 +264,7 @@ impl Postgres {
 /// Runs a statement, and gives each row to `each`; how many rows it affected.
 async fn run(
     raw: &mut PgConnection,
-    has_unread: &mut bool,
+    is_spent: &mut bool,
     plan: &Plan,
     arguments: PgArguments,
     mut each: impl FnMut(&PgRow) -> Result<(), Error>,
@@ -273,9 +274,9 @@ async fn run(
     while let Some(step) = std::future::poll_fn(|context| stream.as_mut().poll_next(context)).await {
         match step.map_err(fault::of)? {
             Either::Left(result) => affected += result.rows_affected(),
-            Either::Right(row) => *has_unread = !rows.row(|| each(&row)),
+            Either::Right(row) => *is_spent = !rows.row(|| each(&row)),
         }
-        if *has_unread {
+        if *is_spent {
             break;
         }
     }

@@ -30,6 +30,9 @@ const GRACE: Duration = Duration::from_millis(200);
 /// How long the database may take to end it.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// How many parameters a statement may have: both protocols count them with 16 bits.
+const MOST: usize = 65_535;
+
 /// What a statement may give.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
@@ -106,8 +109,8 @@ pub trait Session: Sized + 'static {
     /// Whether a migration is one transaction.
     const MIGRATES_IN_TRANSACTION: bool;
 
-    /// Whether rows of a statement that failed have not been read.
-    fn has_unread(&self) -> bool;
+    /// Whether nobody can use it any more: rows of a statement that failed have not been read, and may have no end.
+    fn is_spent(&self) -> bool;
 
     /// Asks whether the other end is there.
     fn ping(&mut self) -> impl Future<Output = Result<(), Error>>;
@@ -178,8 +181,8 @@ impl<S: Session> Remote<S> {
         match fiber::wait(watched).and_then(|outcome| outcome) {
             Ok(session) => {
                 let outcome = outcome.take().unwrap_or_else(|| Err(lost()));
-                if session.has_unread() {
-                    // The rows that nobody wants may have no end; the database takes back what is cut off.
+                if session.is_spent() {
+                    // The database takes back what is cut off.
                     self.is_open = false;
                 } else if !matches!(&outcome, Err(error) if error.kind == Kind::Connection) {
                     self.state = State::Ready(session);
@@ -399,6 +402,10 @@ async fn ended<T>(mut running: Pin<Box<dyn Future<Output = T>>>, canceller: Canc
 /// The statement's text and parameters as they are sent.
 fn prepared<S: Session>(sql: &str, parameters: &[Value<'_>]) -> Result<(String, S::Parameters), Error> {
     let (text, flat) = placeholders::expand(sql, parameters, S::DIALECT)?;
+    if flat.len() > MOST {
+        let message = format!("the statement has {} parameters, more than {MOST}", flat.len());
+        return Err(Error::new(Kind::Parameters, message).hint("divide the list, or put its values into a table"));
+    }
     Ok((text, S::parameters(&mut flat.into_iter())?))
 }
 

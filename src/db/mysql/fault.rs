@@ -16,6 +16,12 @@ pub fn of(error: sqlx::Error) -> Error {
     }
 }
 
+/// Whether the server closes the connection with the error, which is not the connection's.
+pub fn ends_session(error: &Error) -> bool {
+    // A packet that is too large.
+    error.code.as_deref() == Some("08S01") && error.kind != Kind::Connection
+}
+
 /// Whether the server has rolled back the transaction with the statement.
 pub fn rolled_back(error: &Error) -> bool {
     error.kind == Kind::Connection || error.code.as_deref() == Some("40001")
@@ -36,7 +42,8 @@ fn of_server(number: u16, state: Option<&str>, message: &str) -> Error {
         // Too many connections, not let in, shutting down, killed.
         1040 | 1045 | 1053 | 1129 | 1130 | 1203 | 1226 | 1927 | 2006 | 2013 | 3169 | 4031 => Kind::Connection,
         1049 | 1054 | 1064 | 1065 | 1109 | 1136 | 1146 | 1149 | 1247 | 1305 | 1318 | 1582 => Kind::Syntax,
-        1264 | 1292 | 1366 | 1367 | 1406 | 1411 | 1416 | 1441 | 1525 | 1690 | 3140 | 3141 => Kind::Value,
+        1139 | 1264 | 1292 | 1366 | 1367 | 1406 | 1411 | 1416 | 1441 | 1525 | 1690 | 3140 | 3141 => Kind::Value,
+        1153 | 1390 => Kind::Parameters,
         // It is to be prepared again, or is not there any more.
         1243 | 1615 => Kind::SchemaChanged,
         _ => Kind::Other,
@@ -79,6 +86,7 @@ fn without_value(number: u16, message: &str) -> String {
     let (start, ends): (&str, &[&str]) = match number {
         1062 | 1586 => ("Duplicate entry '", &["' for key "]),
         1292 | 1366 | 1367 | 1411 | 1525 => ("value: '", &["' for column ", "' for function ", "' at row "]),
+        1690 => ("is out of range in '", &[]),
         _ => return message.to_owned(),
     };
     let Some(at) = message.find(start) else { return message.to_owned() };
@@ -159,6 +167,14 @@ mod tests {
                 None,
                 None,
                 "Truncated incorrect DOUBLE value: '…'",
+            ),
+            (
+                1690,
+                "BIGINT value is out of range in '9223372036854775807 + 1'",
+                Kind::Value,
+                None,
+                None,
+                "BIGINT value is out of range in '…'",
             ),
             (
                 1406,

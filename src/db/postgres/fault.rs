@@ -25,12 +25,16 @@ fn of_server(error: &PgDatabaseError) -> Error {
     if let Some(position) = position {
         message.push_str(&format!(" at character {position} of the statement"));
     }
+    let mut fault = Error::new(kind(error.code(), error.routine()), message);
+    if matches!(error.code(), "42P18" | "42725") {
+        fault = fault.hint("say of which type a parameter is, such as `?::int`");
+    }
     Error {
         position,
         code: Some(error.code().into()),
         constraint: error.constraint().map(Into::into),
         column: error.column().map(Into::into),
-        ..Error::new(kind(error.code(), error.routine()), message)
+        ..fault
     }
 }
 

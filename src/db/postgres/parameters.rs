@@ -81,6 +81,9 @@ fn sql_name(info: &PgTypeInfo) -> String {
         // Quoted, it is the type of one byte.
         "\"CHAR\"" => "\"char\"".to_owned(),
         "\"CHAR\"[]" => "\"char\"[]".to_owned(),
+        // Unquoted, it is the type of one bit.
+        "BIT" => "\"bit\"".to_owned(),
+        "BIT[]" => "\"bit\"[]".to_owned(),
         name if name.chars().all(|it| it.is_ascii_uppercase() || it.is_ascii_digit() || it == '[' || it == ']') => {
             name.to_lowercase()
         }
