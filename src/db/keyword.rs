@@ -44,7 +44,7 @@ pub fn first_word(sql: &str, dialect: Dialect) -> &str {
 }
 
 /// The words that a statement begins with, up to the first sign, string or quoted name.
-fn words(sql: &str, dialect: Dialect) -> impl Iterator<Item = &str> {
+pub fn words(sql: &str, dialect: Dialect) -> impl Iterator<Item = &str> {
     Pieces::new(sql.as_bytes(), 0, dialect)
         .filter(|it| !matches!(it.kind, Kind::Comment | Kind::Conditional | Kind::Semicolon))
         .take_while(|it| it.kind == Kind::Code)

@@ -16,12 +16,12 @@ use sqlx::{Arguments, AssertSqlSafe, Column, ConnectOptions, Connection as _, Ei
 use self::values::Sort;
 use super::dialect::Dialect;
 use super::error::{Error, Kind};
-use super::remote::{Bounds, Canceller, Remote, Results, Session, address};
+use super::remote::{Bounds, Canceller, Remote, Results, Session, Stream, Traces, address};
 use super::rows::{Columns, Rows};
 use super::settings::Named;
 use super::transaction::Isolation;
 use super::value::Value;
-use super::{Backend, Executed, Missing, Opened};
+use super::{Backend, Executed, Missing, Opened, keyword};
 
 /// MySQL's line in the table of backends.
 pub const BACKEND: Backend = Backend {
@@ -39,18 +39,44 @@ pub const BACKEND: Backend = Backend {
 /// What may follow after the `?` of a URL.
 const OPTIONS: &[&str] = &["charset", "collation", "socket", "ssl-ca", "ssl-cert", "ssl-key", "ssl-mode", "time-zone"];
 
-/// How many statements' columns are remembered; more than there are prepared statements would be
-/// of no use.
-const SHAPES: usize = 200;
+/// How many statements are kept prepared; then all are let go of at once. The driver would let go of one for each
+/// that is new, which has no reply: what it sends next would wait for the server's delayed acknowledgement, 40 ms
+/// each time.
+const PREPARED: usize = 250;
 
-/// What a session begins with: who it is, and how long it waits for somebody else's lock.
-const GREETING: &str = "SET SESSION innodb_lock_wait_timeout = 5";
+/// What a session begins with: how long it waits for somebody else's lock, and that a value which does not fit is
+/// refused, not cut.
+const GREETING: &str = "SET SESSION innodb_lock_wait_timeout = 5, \
+                        sql_mode = CONCAT(@@SESSION.sql_mode, ',STRICT_TRANS_TABLES')";
 
-/// What MySQL commits a transaction for (MySQL 8.4 Reference Manual, 15.3.3).
+/// What MySQL (8.4 Reference Manual, 15.3.3) or MariaDB commits a transaction for, or may: by its first word.
 const COMMITTING: &[&str] = &[
-    "ALTER", "ANALYZE", "CREATE", "DROP", "FLUSH", "GRANT", "LOCK", "OPTIMIZE", "RENAME", "REPAIR", "REVOKE",
-    "TRUNCATE", "UNLOCK",
+    "ALTER",
+    "ANALYZE",
+    "BACKUP",
+    "CACHE",
+    "CHANGE",
+    "CHECK",
+    "CREATE",
+    "DROP",
+    "EXECUTE",
+    "FLUSH",
+    "GRANT",
+    "IMPORT",
+    "INSTALL",
+    "LOCK",
+    "OPTIMIZE",
+    "RENAME",
+    "REPAIR",
+    "RESET",
+    "REVOKE",
+    "TRUNCATE",
+    "UNINSTALL",
+    "UNLOCK",
 ];
+
+/// What a session keeps for itself, by its first word.
+const KEPT: &[&str] = &["EXECUTE", "HANDLER", "LOCK", "PREPARE", "SET", "USE"];
 
 /// The name of the lock that migrations are made under.
 const LOCK: &str = "rhaid_migrations";
@@ -65,7 +91,7 @@ fn check_address(address: &str) -> Result<(), String> {
 fn options(address: &str) -> Result<MySqlConnectOptions, String> {
     let options = MySqlConnectOptions::from_str(&format!("mysql:{address}"));
     options
-        .map(ConnectOptions::disable_statement_logging)
+        .map(|it| it.disable_statement_logging().statement_cache_capacity(PREPARED))
         .map_err(|error| format!("the URL can't be understood: {error}"))
 }
 
@@ -76,7 +102,7 @@ fn connect(database: &Named, _: Missing) -> Opened {
         let mut raw = options.connect().await.map_err(fault::of)?;
         raw.execute(GREETING).await.map_err(fault::of)?;
         let id = raw.fetch_one("SELECT CONNECTION_ID()").await.and_then(|row| row.try_get(0));
-        Ok(Mysql { id: id.map_err(fault::of)?, raw, options, shapes: HashMap::new() })
+        Ok(Mysql { id: id.map_err(fault::of)?, raw, options, is_spent: false, shapes: HashMap::new() })
     })?;
     Ok(Box::new(Remote::new(session, database.max_rows)))
 }
@@ -86,8 +112,10 @@ struct Mysql {
     /// The server's number for the connection.
     id: u64,
     options: MySqlConnectOptions,
-    /// Columns of statements by their text.
-    shapes: HashMap<Box<str>, Rc<Columns>>,
+    /// Whether rows were not read, or the server has closed it.
+    is_spent: bool,
+    /// The statements that are prepared, with the columns that they had the last time.
+    shapes: HashMap<Box<str>, Option<Rc<Columns>>>,
 }
 
 impl Session for Mysql {
@@ -121,11 +149,14 @@ impl Session for Mysql {
     async fn query(&mut self, sql: String, parameters: MySqlArguments, bounds: Bounds) -> Result<Rows, Error> {
         let mut results = Results::new(bounds);
         let mut sorts: Option<(Vec<Sort>, Rc<Columns>)> = None;
-        let shapes = &mut self.shapes;
-        let key = sql.clone();
-        run(&mut self.raw, sql, parameters, |row| {
+        let known = self.known(&sql).await?;
+        let mut fresh = None;
+        let key = known.is_none().then(|| sql.clone());
+        run(&mut self.raw, &mut self.is_spent, sql, parameters, |row| {
             let (sorts, columns) = sorts.get_or_insert_with(|| {
-                (row.columns().iter().map(|it| Sort::of(it.type_info())).collect(), shape(shapes, &key, row))
+                let columns = known.clone().filter(|it| has_columns(it, row));
+                let columns = columns.unwrap_or_else(|| fresh.insert(columns_of(row)).clone());
+                (row.columns().iter().map(|it| Sort::of(it.type_info())).collect(), columns)
             });
             let Some(builder) = results.next(|| columns.clone())? else { return Ok(()) };
             for (index, sort) in sorts.iter().enumerate() {
@@ -134,16 +165,23 @@ impl Session for Mysql {
             Ok(())
         })
         .await?;
+        if let (Some(fresh), Some(key)) = (fresh, key)
+            && let Some(slot) = self.shapes.get_mut(&*key)
+        {
+            *slot = Some(fresh);
+        }
         Ok(results.finish())
     }
 
     async fn exec(&mut self, sql: String, parameters: MySqlArguments) -> Result<Executed, Error> {
-        let done = run(&mut self.raw, sql, parameters, |_| Ok(())).await?;
+        self.known(&sql).await?;
+        let done = run(&mut self.raw, &mut self.is_spent, sql, parameters, |_| Ok(())).await?;
         let id = i64::try_from(done.last_insert_id()).ok().filter(|id| *id != 0);
         Ok(Executed { rows_affected: done.rows_affected(), last_insert_id: id })
     }
 
     async fn forget(&mut self) -> Result<(), Error> {
+        self.shapes.clear();
         self.raw.clear_cached_statements().await.map_err(fault::of)
     }
 
@@ -157,11 +195,40 @@ impl Session for Mysql {
     }
 
     fn ends_transaction(sql: &str) -> Option<Error> {
-        let first = super::keyword::first_word(sql, Dialect::Mysql);
-        COMMITTING.iter().find(|it| it.eq_ignore_ascii_case(first)).map(|word| {
-            Error::new(Kind::Other, format!("`{word}` would commit the transaction: MySQL does so by itself"))
-                .hint("run it outside of the transaction")
+        let mut words = keyword::words(sql, Dialect::Mysql);
+        let first = words.next()?;
+        let mut follows = |these: &[&str]| words.any(|word| these.iter().any(|it| word.eq_ignore_ascii_case(it)));
+        let commits = match first.to_ascii_uppercase().as_str() {
+            // MariaDB's `ANALYZE SELECT` tells how it runs.
+            "ANALYZE" => follows(&["TABLE", "TABLES"]),
+            "CREATE" | "DROP" => !follows(&["TEMPORARY"]),
+            "LOAD" => follows(&["INDEX"]),
+            "SET" => follows(&["AUTOCOMMIT", "PASSWORD"]),
+            word => COMMITTING.contains(&word),
+        };
+        commits.then(|| {
+            let message = format!("`{first}` would commit the transaction: MySQL does so by itself");
+            Error::new(Kind::Other, message).hint("run it outside of the transaction")
         })
+    }
+
+    fn traces(sql: &str) -> Traces {
+        let mut words = keyword::words(sql, Dialect::Mysql);
+        let Some(first) = words.next() else { return Traces::None };
+        let is = |word: &str| first.eq_ignore_ascii_case(word);
+        match () {
+            // What a procedure begins it may not have ended.
+            () if is("CALL") => Traces::Transaction,
+            () if is("CREATE") && words.any(|it| it.eq_ignore_ascii_case("TEMPORARY")) => Traces::Session,
+            // MariaDB's, for one statement.
+            () if is("SET") && words.next().is_some_and(|it| it.eq_ignore_ascii_case("STATEMENT")) => Traces::None,
+            () if KEPT.iter().any(|it| is(it)) => Traces::Session,
+            () => Traces::None,
+        }
+    }
+
+    async fn settle(&mut self) -> Result<(), Error> {
+        self.command("ROLLBACK".to_owned()).await
     }
 
     fn lost_transaction(error: &Error) -> bool {
@@ -180,6 +247,10 @@ impl Session for Mysql {
     async fn unlock(&mut self) -> Result<(), Error> {
         let sql = format!("DO RELEASE_LOCK('{LOCK}')");
         self.command(sql).await
+    }
+
+    fn is_spent(&self) -> bool {
+        self.is_spent
     }
 
     async fn ping(&mut self) -> Result<(), Error> {
@@ -205,37 +276,55 @@ impl Session for Mysql {
     }
 }
 
-/// Runs a statement by the binary protocol, and gives each row to `each`.
+impl Mysql {
+    /// The columns that a statement had the last time. One that is new is prepared next: there is room for it then.
+    async fn known(&mut self, sql: &str) -> Result<Option<Rc<Columns>>, Error> {
+        if let Some(columns) = self.shapes.get(sql) {
+            return Ok(columns.clone());
+        }
+        if self.shapes.len() >= PREPARED {
+            self.forget().await?;
+        }
+        self.shapes.insert(sql.into(), None);
+        Ok(None)
+    }
+}
+
+/// Runs a statement by the binary protocol, and gives each row of its first result to `each`; a procedure may give
+/// several, of other columns.
 async fn run(
     raw: &mut MySqlConnection,
+    is_spent: &mut bool,
     sql: String,
     parameters: MySqlArguments,
     mut each: impl FnMut(&MySqlRow) -> Result<(), Error>,
 ) -> Result<MySqlQueryResult, Error> {
     let mut done = MySqlQueryResult::default();
+    let (mut results, mut rows) = (0, Stream::default());
     let mut stream = raw.fetch_many(sqlx::query_with(AssertSqlSafe(sql), parameters));
     while let Some(step) = std::future::poll_fn(|context| stream.as_mut().poll_next(context)).await {
-        match step.map_err(fault::of)? {
-            Either::Left(result) => done.extend([result]),
-            Either::Right(row) => each(&row)?,
+        let step = step.map_err(fault::of).inspect_err(|error| *is_spent = fault::ends_session(error))?;
+        match step {
+            Either::Left(result) => {
+                results += 1;
+                done.extend([result]);
+            }
+            Either::Right(row) if results == 0 => *is_spent = !rows.row(|| each(&row)),
+            Either::Right(_) => {}
+        }
+        if *is_spent {
+            break;
         }
     }
-    Ok(done)
+    rows.end(done)
 }
 
-/// The columns of a statement; those of the last time where they have the same names.
-fn shape(shapes: &mut HashMap<Box<str>, Rc<Columns>>, sql: &str, row: &MySqlRow) -> Rc<Columns> {
+fn has_columns(known: &Columns, row: &MySqlRow) -> bool {
     let columns = row.columns();
-    if let Some(known) = shapes.get(sql)
-        && known.names().len() == columns.len()
+    known.names().len() == columns.len()
         && known.names().iter().zip(columns).all(|(name, column)| **name == *column.name())
-    {
-        return known.clone();
-    }
-    let fresh = Rc::new(Columns::new(columns.iter().map(|it| it.name().into()).collect()));
-    if shapes.len() >= SHAPES {
-        shapes.clear();
-    }
-    shapes.insert(sql.into(), fresh.clone());
-    fresh
+}
+
+fn columns_of(row: &MySqlRow) -> Rc<Columns> {
+    Rc::new(Columns::new(row.columns().iter().map(|it| it.name().into()).collect()))
 }

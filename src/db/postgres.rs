@@ -20,12 +20,12 @@ use sqlx::{
 use self::parameters::Plan;
 use super::dialect::Dialect;
 use super::error::{Error, Kind};
-use super::remote::{Bounds, Canceller, Remote, Results, Session, address};
+use super::remote::{Bounds, Canceller, Remote, Results, Session, Stream, Traces, address};
 use super::rows::Rows;
 use super::settings::Named;
 use super::transaction::Isolation;
 use super::value::Value;
-use super::{Backend, Executed, Missing, Opened};
+use super::{Backend, Executed, Missing, Opened, keyword};
 
 /// PostgreSQL's line in the table of backends.
 pub const BACKEND: Backend = Backend {
@@ -57,12 +57,18 @@ const OPTIONS: &[&str] = &[
 ];
 
 /// How many statements are remembered.
-const PLANS: usize = 200;
+const PLANS: usize = 100;
+
+/// How many the driver keeps prepared: each may be known to the server twice, without casts and with them.
+const PREPARED: usize = 2 * PLANS;
 
 /// What a session begins with: who it is, how long it waits for somebody else's lock, and in which
 /// zone moments are written.
 const GREETING: &str =
     "SELECT pg_backend_pid(), set_config('lock_timeout', '5s', false), set_config('TimeZone', 'UTC', false)";
+
+/// What a session keeps for itself, by its first word.
+const KEPT: &[&str] = &["DEALLOCATE", "DECLARE", "DISCARD", "EXECUTE", "LISTEN", "LOAD", "PREPARE", "RESET", "SET"];
 
 /// The number of the lock that migrations are made under: `rhaid` in ASCII.
 const LOCK: i64 = 0x0072_6861_6964;
@@ -75,7 +81,7 @@ fn check_address(address: &str) -> Result<(), String> {
 fn options(address: &str) -> Result<PgConnectOptions, String> {
     let options = PgConnectOptions::from_str(&format!("postgres:{address}"));
     options
-        .map(ConnectOptions::disable_statement_logging)
+        .map(|it| it.disable_statement_logging().statement_cache_capacity(PREPARED))
         .map_err(|error| format!("the URL can't be understood: {error}"))
 }
 
@@ -89,7 +95,7 @@ fn connect(database: &Named, _: Missing) -> Opened {
             .await
             .and_then(|row| row.try_get_unchecked::<&str, _>(0).map(ToOwned::to_owned));
         let id = id.map_err(fault::of)?.parse().unwrap_or_default();
-        Ok(Postgres { id, raw, options, plans: HashMap::new() })
+        Ok(Postgres { id, raw, options, is_spent: false, plans: HashMap::new() })
     })?;
     Ok(Box::new(Remote::new(session, database.max_rows)))
 }
@@ -99,6 +105,8 @@ struct Postgres {
     /// The server's number for the process that serves the connection.
     id: i32,
     options: PgConnectOptions,
+    /// Whether rows were not read.
+    is_spent: bool,
     /// What is known of statements, by their text.
     plans: HashMap<Box<str>, Rc<Plan>>,
 }
@@ -117,7 +125,7 @@ impl Session for Postgres {
         let (plan, arguments, age) = self.ready(&sql, &parameters).await?;
         let mut results = Results::new(bounds);
         let columns = plan.columns.clone();
-        let outcome = run(&mut self.raw, &plan, arguments, |row| {
+        let outcome = run(&mut self.raw, &mut self.is_spent, &plan, arguments, |row| {
             let Some(builder) = results.next(|| columns.clone())? else { return Ok(()) };
             for (index, sort) in plan.sorts.iter().enumerate() {
                 sort.read(row, index, &columns.names()[index], builder)?;
@@ -129,7 +137,7 @@ impl Session for Postgres {
 
     async fn exec(&mut self, sql: String, parameters: Self::Parameters) -> Result<Executed, Error> {
         let (plan, arguments, age) = self.ready(&sql, &parameters).await?;
-        let outcome = run(&mut self.raw, &plan, arguments, |_| Ok(())).await;
+        let outcome = run(&mut self.raw, &mut self.is_spent, &plan, arguments, |_| Ok(())).await;
         let rows_affected = outcome.map_err(|error| age.blamed(error))?;
         Ok(Executed { rows_affected, last_insert_id: None })
     }
@@ -151,6 +159,25 @@ impl Session for Postgres {
         None
     }
 
+    fn traces(sql: &str) -> Traces {
+        let mut words = keyword::words(sql, Dialect::Postgres);
+        let Some(first) = words.next() else { return Traces::None };
+        let is = |word: &str| first.eq_ignore_ascii_case(word);
+        let mut follows =
+            |these: &[&str]| words.next().is_some_and(|word| these.iter().any(|it| word.eq_ignore_ascii_case(it)));
+        match () {
+            // Those end with the transaction.
+            () if is("SET") && follows(&["LOCAL", "TRANSACTION", "CONSTRAINTS"]) => Traces::None,
+            () if is("CREATE") && follows(&["TEMP", "TEMPORARY", "LOCAL", "GLOBAL"]) => Traces::Session,
+            () if KEPT.iter().any(|it| is(it)) => Traces::Session,
+            () => Traces::None,
+        }
+    }
+
+    async fn settle(&mut self) -> Result<(), Error> {
+        self.ping().await
+    }
+
     fn lost_transaction(error: &Error) -> bool {
         error.kind == Kind::Connection
     }
@@ -162,6 +189,10 @@ impl Session for Postgres {
 
     async fn unlock(&mut self) -> Result<(), Error> {
         Ok(())
+    }
+
+    fn is_spent(&self) -> bool {
+        self.is_spent
     }
 
     async fn ping(&mut self) -> Result<(), Error> {
@@ -265,17 +296,21 @@ impl Age {
 /// Runs a statement, and gives each row to `each`; how many rows it affected.
 async fn run(
     raw: &mut PgConnection,
+    is_spent: &mut bool,
     plan: &Plan,
     arguments: PgArguments,
     mut each: impl FnMut(&PgRow) -> Result<(), Error>,
 ) -> Result<u64, Error> {
-    let mut affected = 0;
+    let (mut affected, mut rows) = (0, Stream::default());
     let mut stream = raw.fetch_many(sqlx::query_with(AssertSqlSafe(plan.sql.clone()), arguments));
     while let Some(step) = std::future::poll_fn(|context| stream.as_mut().poll_next(context)).await {
         match step.map_err(fault::of)? {
             Either::Left(result) => affected += result.rows_affected(),
-            Either::Right(row) => each(&row)?,
+            Either::Right(row) => *is_spent = !rows.row(|| each(&row)),
+        }
+        if *is_spent {
+            break;
         }
     }
-    Ok(affected)
+    rows.end(affected)
 }

@@ -10,6 +10,7 @@ use std::cell::Cell;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::task::Poll;
 use std::time::Duration;
 
 use super::dialect::Dialect;
@@ -19,15 +20,18 @@ use super::settings::Named;
 use super::transaction::Isolation;
 use super::value::Value;
 use super::{Connection, Executed, Finish, keyword, placeholders};
-use crate::fiber;
+use crate::fiber::{self, Stop};
 
-pub use result::Results;
+pub use result::{Results, Stream};
 
 /// How long a statement that nobody waits for may take before the database is told to end it.
 const GRACE: Duration = Duration::from_millis(200);
 
 /// How long the database may take to end it.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How many parameters a statement may have: both protocols count them with 16 bits.
+const MOST: usize = 65_535;
 
 /// What a statement may give.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +40,17 @@ pub struct Bounds {
     pub most: usize,
     /// With more of them the statement fails.
     pub max_rows: usize,
+}
+
+/// What a statement leaves behind on its connection, beside what it does to the database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Traces {
+    /// Nothing.
+    None,
+    /// Maybe a transaction: [`Session::settle`] ends it.
+    Transaction,
+    /// Settings, locks or tables of the session's own, which nobody else must get.
+    Session,
 }
 
 /// A session with a database: what differs between them.
@@ -76,6 +91,12 @@ pub trait Session: Sized + 'static {
     /// Why `sql` may not run in a transaction: because it would end it.
     fn ends_transaction(sql: &str) -> Option<Error>;
 
+    /// What `sql` leaves behind.
+    fn traces(sql: &str) -> Traces;
+
+    /// Takes back what was not committed.
+    fn settle(&mut self) -> impl Future<Output = Result<(), Error>>;
+
     /// Whether the error has ended the transaction.
     fn lost_transaction(error: &Error) -> bool;
 
@@ -87,6 +108,9 @@ pub trait Session: Sized + 'static {
 
     /// Whether a migration is one transaction.
     const MIGRATES_IN_TRANSACTION: bool;
+
+    /// Whether nobody can use it any more: rows of a statement that failed have not been read, and may have no end.
+    fn is_spent(&self) -> bool;
 
     /// Asks whether the other end is there.
     fn ping(&mut self) -> impl Future<Output = Result<(), Error>>;
@@ -119,13 +143,23 @@ pub struct Remote<S> {
     is_spoilt: bool,
     /// Whether statements were prepared for tables that have changed since.
     is_stale: bool,
+    /// What the statements have left behind.
+    traces: Traces,
 }
 
 impl<S: Session> Remote<S> {
     /// A connection with a session that has no transaction open.
     pub fn new(session: S, max_rows: usize) -> Remote<S> {
         let canceller = session.canceller();
-        Remote { state: State::Ready(session), canceller, max_rows, is_open: false, is_spoilt: false, is_stale: false }
+        Remote {
+            state: State::Ready(session),
+            canceller,
+            max_rows,
+            is_open: false,
+            is_spoilt: false,
+            is_stale: false,
+            traces: Traces::None,
+        }
     }
 
     /// Runs `work` with the session, on the fiber that calls.
@@ -139,16 +173,27 @@ impl<S: Session> Remote<S> {
             out.set(Some(work(&mut session).await));
             session
         });
-        match fiber::wait(&mut running) {
+        let watched = std::future::poll_fn(|context| match running.as_mut().poll(context) {
+            Poll::Ready(session) => Poll::Ready(Ok(session)),
+            // A single row can be larger than all that the work may hold.
+            Poll::Pending => fiber::room(0).map_or_else(|stop| Poll::Ready(Err(stop)), |()| Poll::Pending),
+        });
+        match fiber::wait(watched).and_then(|outcome| outcome) {
             Ok(session) => {
                 let outcome = outcome.take().unwrap_or_else(|| Err(lost()));
-                if !matches!(&outcome, Err(error) if error.kind == Kind::Connection) {
+                if session.is_spent() {
+                    // The database takes back what is cut off.
+                    self.is_open = false;
+                } else if !matches!(&outcome, Err(error) if error.kind == Kind::Connection) {
                     self.state = State::Ready(session);
                 }
                 outcome
             }
             Err(stop) => {
-                self.state = State::Left(running);
+                // What has no room is not waited for: the connection is closed.
+                if stop != Stop::Memory {
+                    self.state = State::Left(running);
+                }
                 Err(stop.into())
             }
         }
@@ -169,6 +214,7 @@ impl<S: Session> Remote<S> {
                 return Err(error);
             }
         }
+        self.traces = self.traces.max(S::traces(sql));
         self.call(work).inspect_err(|error| {
             if self.is_open {
                 self.is_spoilt = S::FAILURE_SPOILS;
@@ -296,20 +342,31 @@ impl<S: Session> Connection for Remote<S> {
     }
 
     fn finish(self: Box<Self>) -> Finish {
-        let Remote { state, canceller, max_rows, is_open, .. } = *self;
-        match state {
-            State::Ready(session) if !is_open => Finish::Now(Some(Box::new(Remote::new(session, max_rows)))),
-            State::Ready(_) | State::Lost => Finish::Now(None),
-            State::Left(running) => Finish::Later(Box::pin(async move {
-                let session = ended(running, canceller).await?;
-                if is_open {
-                    // What the transaction did must leave no trace: the database rolls back what is cut off.
-                    session.close().await;
-                    return None;
-                }
-                Some(Box::new(Remote::new(session, max_rows)) as Box<dyn Connection>)
-            })),
-        }
+        let Remote { state, canceller, max_rows, is_open, traces, .. } = *self;
+        // What a transaction did must leave no trace: the database rolls back what is cut off.
+        let is_useless = is_open || traces == Traces::Session;
+        let running: Pin<Box<dyn Future<Output = S>>> = match state {
+            State::Lost => return Finish::Now(None),
+            State::Ready(_) if is_useless => return Finish::Now(None),
+            State::Ready(session) if traces == Traces::None => {
+                return Finish::Now(Some(Box::new(Remote::new(session, max_rows))));
+            }
+            State::Ready(session) => Box::pin(std::future::ready(session)),
+            State::Left(running) => running,
+        };
+        Finish::Later(Box::pin(async move {
+            let settled = Box::pin(async move {
+                let mut session = running.await;
+                let is_settled = is_useless || session.settle().await.is_ok();
+                is_settled.then_some(session)
+            });
+            let session = ended(settled, canceller).await??;
+            if is_useless {
+                session.close().await;
+                return None;
+            }
+            Some(Box::new(Remote::new(session, max_rows)) as Box<dyn Connection>)
+        }))
     }
 }
 
@@ -327,9 +384,9 @@ pub fn connect<S>(database: &Named, place: &str, opening: impl Future<Output = R
 }
 
 /// Lets a statement end that nobody waits for; none if it doesn't.
-async fn ended<S>(mut running: Pin<Box<dyn Future<Output = S>>>, canceller: Canceller) -> Option<S> {
-    if let Ok(session) = tokio::time::timeout(GRACE, &mut running).await {
-        return Some(session);
+async fn ended<T>(mut running: Pin<Box<dyn Future<Output = T>>>, canceller: Canceller) -> Option<T> {
+    if let Ok(value) = tokio::time::timeout(GRACE, &mut running).await {
+        return Some(value);
     }
     tokio::time::timeout(PATIENCE, async {
         canceller().await;
@@ -342,6 +399,10 @@ async fn ended<S>(mut running: Pin<Box<dyn Future<Output = S>>>, canceller: Canc
 /// The statement's text and parameters as they are sent.
 fn prepared<S: Session>(sql: &str, parameters: &[Value<'_>]) -> Result<(String, S::Parameters), Error> {
     let (text, flat) = placeholders::expand(sql, parameters, S::DIALECT)?;
+    if flat.len() > MOST {
+        let message = format!("the statement has {} parameters, more than {MOST}", flat.len());
+        return Err(Error::new(Kind::Parameters, message).hint("divide the list, or put its values into a table"));
+    }
     Ok((text, S::parameters(&mut flat.into_iter())?))
 }
 

@@ -250,7 +250,14 @@ fn masked(text: &str) -> String {
         let (user, _) = rest[..at].split_once(':')?;
         Some(format!("{scheme}://{user}:***{}", &rest[at..]))
     });
-    masked.unwrap_or_else(|| text.to_owned())
+    let text = masked.unwrap_or_else(|| text.to_owned());
+    // PostgreSQL's may also stand among the options.
+    let Some((before, after)) = ["?password=", "&password="].iter().find_map(|it| text.split_once(it)) else {
+        return text;
+    };
+    let mark = &text[before.len()..text.len() - after.len()];
+    let rest = after.find('&').map_or("", |end| &after[end..]);
+    format!("{before}{mark}***{rest}")
 }
 
 #[cfg(test)]
@@ -287,6 +294,8 @@ mod tests {
             ("mysql://me:secret@host/a", "mysql://me:***@host/a"),
             ("mysql://me:sec@ret@host:3306/a@b", "mysql://me:***@host:3306/a@b"),
             ("mysql://me:sec/ret@host", "mysql://me:***@host"),
+            ("postgres://h/a?user=u&password=secret&sslmode=x", "postgres://h/a?user=u&password=***&sslmode=x"),
+            ("postgres://h/a?password=secret", "postgres://h/a?password=***"),
             ("mysql://me@host/a", "mysql://me@host/a"),
             ("sqlite:var/a@b.db", "sqlite:var/a@b.db"),
         ] {

@@ -120,6 +120,21 @@ fn without_passwords(text: &str) -> String {
         hidden.extend(after[..host].chars().map(|_| '*'));
         rest = &after[host..];
     }
+    without_parameters(&(hidden + rest))
+}
+
+/// The text with stars for what follows `password=`, as it may in the URL of a database.
+fn without_parameters(text: &str) -> String {
+    const NAME: &str = "password=";
+    let mut hidden = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(NAME).filter(|at| rest[..*at].ends_with(['?', '&'])) {
+        let (before, after) = rest.split_at(at + NAME.len());
+        hidden.push_str(before);
+        let end = after.find(|it: char| it.is_whitespace() || "&#\"'`".contains(it)).unwrap_or(after.len());
+        hidden.extend(after[..end].chars().map(|_| '*'));
+        rest = &after[end..];
+    }
     hidden + rest
 }
 
@@ -238,6 +253,9 @@ mod tests {
         let shown = problem(1, 38, line).to_string();
         let expected = "{url: 'mysql://*********@host/name', x: 1} # a@b http://host/@";
         assert_eq!(shown.lines().nth(1).unwrap(), format!("  1 | {expected}"));
+        let line = problem(1, 8, "main: 'postgres://h/a?user=u&password=né&sslmode=x' # &password=").to_string();
+        let expected = "main: 'postgres://h/a?user=u&password=**&sslmode=x' # &password=";
+        assert_eq!(line.lines().nth(1).unwrap(), format!("  1 | {expected}"));
         let message = Problem::in_file(Path::new("a"), "found `postgres://u:p@h`").to_string();
         assert_eq!(message, "a: found `postgres://***@h`");
     }

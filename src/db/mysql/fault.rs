@@ -16,10 +16,17 @@ pub fn of(error: sqlx::Error) -> Error {
     }
 }
 
+/// Whether the server closes the connection with the error, which is not the connection's.
+pub fn ends_session(error: &Error) -> bool {
+    // A packet that is too large.
+    error.code.as_deref() == Some("08S01") && error.kind != Kind::Connection
+}
+
 /// Whether the server has rolled back the transaction with the statement.
 pub fn rolled_back(error: &Error) -> bool {
-    let lost = |start| error.message.starts_with(start);
-    error.kind == Kind::Connection || lost("Deadlock found") || lost("Record has changed since last read")
+    // The first is that of a deadlock; MariaDB's 1020 has one of no meaning.
+    let is_rolled_back = error.code.as_deref() == Some("40001") || error.message.starts_with("Record has changed");
+    error.kind == Kind::Connection || is_rolled_back
 }
 
 fn of_server(number: u16, state: Option<&str>, message: &str) -> Error {
@@ -30,17 +37,17 @@ fn of_server(number: u16, state: Option<&str>, message: &str) -> Error {
         3819 => Kind::Check,
         // In MySQL it is another one.
         4025 if state == Some("23000") => Kind::Check,
-        // Lock wait, deadlock, `NOWAIT`; somebody else's certification in a Galera cluster is 1213 too. A row that has
-        // changed since the transaction began, which MariaDB refuses from 11.6 on (`innodb_snapshot_isolation`).
+        // Lock wait, deadlock, `NOWAIT`; somebody else's certification in a Galera cluster is 1213 too.
+        // MariaDB's 1020 is a row that another transaction has changed since this one looked (`innodb_snapshot_isolation`).
         1020 | 1205 | 1213 | 3572 => Kind::Busy,
         1317 | 1969 | 3024 => Kind::Timeout,
-        // Too many connections, no access, no such database, shutting down, killed.
-        1040 | 1044 | 1045 | 1049 | 1053 | 1129 | 1130 | 1203 | 1226 | 1927 | 2006 | 2013 | 3169 | 4031 => {
-            Kind::Connection
-        }
-        1054 | 1064 | 1065 | 1109 | 1136 | 1146 | 1149 | 1247 | 1305 | 1318 | 1582 => Kind::Syntax,
-        1264 | 1265 | 1292 | 1366 | 1367 | 1406 | 1411 | 1416 | 1441 | 1525 | 1690 | 3140 | 3141 => Kind::Value,
-        1615 => Kind::SchemaChanged,
+        // Too many connections, not let in, shutting down, killed.
+        1040 | 1045 | 1053 | 1129 | 1130 | 1203 | 1226 | 1927 | 2006 | 2013 | 3169 | 4031 => Kind::Connection,
+        1049 | 1054 | 1064 | 1065 | 1109 | 1136 | 1146 | 1149 | 1247 | 1305 | 1318 | 1582 => Kind::Syntax,
+        1139 | 1264 | 1265 | 1292 | 1366 | 1367 | 1406 | 1411 | 1416 | 1441 | 1525 | 1690 | 3140 | 3141 => Kind::Value,
+        1153 | 1390 => Kind::Parameters,
+        // It is to be prepared again, or is not there any more.
+        1243 | 1615 => Kind::SchemaChanged,
         _ => Kind::Other,
     };
     let constraint = match kind {
@@ -88,6 +95,7 @@ fn without_value(number: u16, message: &str) -> String {
     let (start, ends): (&str, &[&str]) = match number {
         1062 | 1586 => ("Duplicate entry '", &["' for key "]),
         1292 | 1366 | 1367 | 1411 | 1525 => ("value: '", &["' for column ", "' for function ", "' at row "]),
+        1690 => ("is out of range in '", &[]),
         _ => return message.to_owned(),
     };
     let Some(at) = message.find(start) else { return message.to_owned() };
@@ -176,6 +184,14 @@ mod tests {
                 None,
                 Some("e"),
                 "Data truncated for column 'e' at row 1",
+            ),
+            (
+                1690,
+                "BIGINT value is out of range in '9223372036854775807 + 1'",
+                Kind::Value,
+                None,
+                None,
+                "BIGINT value is out of range in '…'",
             ),
             (
                 1406,

@@ -30,17 +30,22 @@ fn of_server(error: &PgDatabaseError) -> Error {
     if let Some(position) = position {
         message.push_str(&format!(" at character {position} of the statement"));
     }
+    let mut fault = Error::new(kind(error.code(), error.routine()), message);
+    if matches!(error.code(), "42P18" | "42725") {
+        fault = fault.hint("say of which type a parameter is, such as `?::int`");
+    }
     Error {
         position,
         code: Some(error.code().into()),
         constraint: error.constraint().map(Into::into),
         column: error.column().map(Into::into),
-        ..Error::new(kind(error.code(), error.message()), message)
+        ..fault
     }
 }
 
-/// The sort of a SQLSTATE (PostgreSQL's manual, appendix A).
-fn kind(code: &str, message: &str) -> Kind {
+/// The sort of a SQLSTATE (PostgreSQL's manual, appendix A), some of which are told apart by the `routine` that has
+/// raised it: messages are in the server's language.
+fn kind(code: &str, routine: Option<&str>) -> Kind {
     match code {
         "23505" | "23P01" => Kind::Unique,
         "23503" | "23001" => Kind::ForeignKey,
@@ -49,7 +54,9 @@ fn kind(code: &str, message: &str) -> Kind {
         // A serialization failure, a deadlock, a lock that was not to be had.
         "40001" | "40P01" | "55P03" => Kind::Busy,
         "57014" | "25P03" => Kind::Timeout,
-        "0A000" if message.contains("cached plan") => Kind::SchemaChanged,
+        // It has other columns now, or is not there any more: `DEALLOCATE`, or a pooler in between.
+        "0A000" if routine == Some("RevalidateCachedQuery") => Kind::SchemaChanged,
+        "26000" => Kind::SchemaChanged,
         // Too many connections, no such database, shutting down or starting.
         "53300" | "3D000" | "57P01" | "57P02" | "57P03" | "57P05" => Kind::Connection,
         "42501" => Kind::Other,
@@ -79,19 +86,20 @@ mod tests {
 
     #[test]
     fn the_sort_of_an_error_is_found_by_its_code() {
-        for (code, message, expected) in [
+        for (code, routine, expected) in [
             ("23505", "", Kind::Unique),
             ("23503", "", Kind::ForeignKey),
             ("42P01", "", Kind::Syntax),
             ("42501", "", Kind::Other),
             ("57P01", "", Kind::Connection),
             ("08006", "", Kind::Connection),
-            ("0A000", "cached plan must not change result type", Kind::SchemaChanged),
-            ("0A000", "not supported", Kind::Other),
+            ("0A000", "RevalidateCachedQuery", Kind::SchemaChanged),
+            ("0A000", "transformStmt", Kind::Other),
+            ("26000", "", Kind::SchemaChanged),
             ("22P02", "", Kind::Value),
             ("P0001", "", Kind::Other),
         ] {
-            assert_eq!(kind(code, message), expected, "{code}");
+            assert_eq!(kind(code, Some(routine)), expected, "{code}");
         }
     }
 

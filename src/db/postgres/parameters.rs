@@ -24,6 +24,8 @@ pub struct Plan {
     pub sql: Arc<str>,
     /// What its parameters are sent as.
     pub targets: Vec<Target>,
+    /// Their types, which the server is told when the driver has let go of the statement and prepares it again.
+    types: Vec<PgTypeInfo>,
     /// Its columns.
     pub columns: Rc<Columns>,
     /// How they are read.
@@ -79,6 +81,9 @@ fn sql_name(info: &PgTypeInfo) -> String {
         // Quoted, it is the type of one byte.
         "\"CHAR\"" => "\"char\"".to_owned(),
         "\"CHAR\"[]" => "\"char\"[]".to_owned(),
+        // Unquoted, it is the type of one bit.
+        "BIT" => "\"bit\"".to_owned(),
+        "BIT[]" => "\"bit\"[]".to_owned(),
         name if name.chars().all(|it| it.is_ascii_uppercase() || it.is_ascii_digit() || it == '[' || it == ']') => {
             name.to_lowercase()
         }
@@ -93,6 +98,7 @@ impl Plan {
         Plan {
             sql: sql.into(),
             targets: parameters.iter().map(|it| Target::of(it).unwrap_or(Target::Text)).collect(),
+            types: parameters.to_vec(),
             columns: Rc::new(Columns::new(names)),
             sorts: columns.iter().map(|(_, info)| Sort::of(info)).collect(),
         }
@@ -104,13 +110,14 @@ impl Plan {
     /// If one does not fit the type of its place.
     pub fn arguments(&self, values: &[Value<'_>]) -> Result<PgArguments, Error> {
         let mut arguments = PgArguments::default();
-        for (index, (value, target)) in values.iter().zip(&self.targets).enumerate() {
+        for (index, (value, (target, info))) in values.iter().zip(self.targets.iter().zip(&self.types)).enumerate() {
             let refused = |kind: Kind, what: &str| Error::new(kind, format!("parameter {}: {what}", index + 1));
             // Of the others another database would say that the column does not take them.
             let is_number = !matches!(value, Value::Float(number) if !number.is_finite());
             let kind = if is_number { Kind::Value } else { Kind::Parameters };
             let bytes = encoded(value, *target).map_err(|what| refused(kind, &what))?;
-            arguments.add(Sent(bytes)).map_err(|error| refused(Kind::Parameters, &error.to_string()))?;
+            let sent = Sent { bytes, info: info.clone() };
+            arguments.add(sent).map_err(|error| refused(Kind::Parameters, &error.to_string()))?;
         }
         Ok(arguments)
     }
@@ -178,18 +185,25 @@ fn encoded(value: &Value<'_>, target: Target) -> Result<Option<Vec<u8>>, String>
 }
 
 /// A parameter in its binary format.
-struct Sent(Option<Vec<u8>>);
+struct Sent {
+    bytes: Option<Vec<u8>>,
+    info: PgTypeInfo,
+}
 
 impl Type<sqlx::Postgres> for Sent {
     fn type_info() -> PgTypeInfo {
-        // Not sent: the server has said itself which type it is.
+        // Not sent: each value has a type of its own.
         <[u8] as Type<sqlx::Postgres>>::type_info()
     }
 }
 
 impl Encode<'_, sqlx::Postgres> for Sent {
+    fn produces(&self) -> Option<PgTypeInfo> {
+        Some(self.info.clone())
+    }
+
     fn encode_by_ref(&self, buffer: &mut PgArgumentBuffer) -> Result<IsNull, BoxDynError> {
-        match &self.0 {
+        match &self.bytes {
             None => Ok(IsNull::Yes),
             Some(bytes) => {
                 buffer.extend_from_slice(bytes);

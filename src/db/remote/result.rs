@@ -10,6 +10,34 @@ use crate::fiber;
 /// What a row of a network's protocol may take beside its values, roughly.
 const OVERHEAD: usize = 64;
 
+/// How many rows are passed over, after one that could not be read, for the statement to end.
+const PASSED: usize = 1_000;
+
+/// Rows on their way to whoever reads them, up to the first that can't be read.
+#[derive(Default)]
+pub struct Stream {
+    fault: Option<Error>,
+    passed: usize,
+}
+
+impl Stream {
+    /// Has a row read; whether the next one may come. A statement with too many rows left is cut off.
+    pub fn row(&mut self, read: impl FnOnce() -> Result<(), Error>) -> bool {
+        if self.fault.is_none() {
+            self.fault = read().err();
+            return true;
+        }
+        self.passed += 1;
+        self.passed <= PASSED
+    }
+
+    /// # Errors
+    /// That of the row that could not be read.
+    pub fn end<T>(self, value: T) -> Result<T, Error> {
+        self.fault.map_or(Ok(value), Err)
+    }
+}
+
 /// The rows of a statement that runs.
 pub struct Results {
     bounds: Bounds,
