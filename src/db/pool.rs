@@ -68,7 +68,7 @@ impl Pool {
             if !is_old && (since.elapsed() < FRESH || lease.connection().is_there()?) {
                 return Ok(lease);
             }
-            lease.connection = None;
+            lease.connection.take().map(leave);
         }
         lease.opened = Instant::now();
         lease.connection = Some((self.database.url.backend().connect)(&self.database, Missing::Refuse)?);
@@ -77,7 +77,7 @@ impl Pool {
 
     fn wait(&self) -> Result<(), Error> {
         if self.waiting.get() >= self.database.max_waiting {
-            return Err(self.exhausted(&format!("{} requests wait already", self.waiting.get())));
+            return Err(self.exhausted(&format!("{} wait already", self.waiting.get())));
         }
         let patience = self.database.wait_timeout;
         let turn = {
@@ -129,7 +129,7 @@ impl Pool {
                 let Some(pool) = pool.upgrade() else { return };
                 let (stay, gone): (Vec<_>, Vec<_>) =
                     pool.idle.take().into_iter().partition(|it| it.since.elapsed() < keeps);
-                drop(gone);
+                gone.into_iter().for_each(|it| leave(it.connection));
                 pool.idle.borrow_mut().extend(stay);
                 if pool.idle.borrow().is_empty() {
                     pool.is_swept.set(false);
@@ -137,6 +137,21 @@ impl Pool {
                 }
             }
         });
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.idle.take().into_iter().for_each(|it| leave(it.connection));
+    }
+}
+
+/// Closes a connection; what there is to say to its server is said beside other work.
+fn leave(connection: Box<dyn Connection>) {
+    if let Some(ending) = connection.close()
+        && tokio::runtime::Handle::try_current().is_ok()
+    {
+        tokio::task::spawn_local(ending);
     }
 }
 

@@ -344,14 +344,18 @@ impl<S: Session> Connection for Remote<S> {
         }
     }
 
+    fn close(self: Box<Self>) -> Option<Pin<Box<dyn Future<Output = ()>>>> {
+        let State::Ready(session) = self.state else { return None };
+        Some(Box::pin(leave(session)))
+    }
+
     fn finish(self: Box<Self>) -> Finish {
         let Remote { state, canceller, max_rows, is_open, traces, .. } = *self;
         // What a transaction did must leave no trace: the database rolls back what is cut off.
         let is_useless = is_open || traces == Traces::Session;
         let running: Pin<Box<dyn Future<Output = S>>> = match state {
             State::Lost => return Finish::Now(None),
-            State::Ready(_) if is_useless => return Finish::Now(None),
-            State::Ready(session) if traces == Traces::None => {
+            State::Ready(session) if traces == Traces::None && !is_open => {
                 return Finish::Now(Some(Box::new(Remote::new(session, max_rows))));
             }
             State::Ready(session) => Box::pin(std::future::ready(session)),
@@ -365,7 +369,7 @@ impl<S: Session> Connection for Remote<S> {
             });
             let session = ended(settled, canceller).await??;
             if is_useless {
-                session.close().await;
+                leave(session).await;
                 return None;
             }
             Some(Box::new(Remote::new(session, max_rows)) as Box<dyn Connection>)
@@ -384,6 +388,11 @@ pub fn connect<S>(database: &Named, place: &str, opening: impl Future<Output = R
         Err(Error::new(Kind::Away, format!("no answer for {} s, its `connect-timeout`", patience.as_secs_f32())))
     });
     outcome.map_err(|error| Error { kind: Kind::Away, ..error }.within(format_args!("cannot connect to {place}")))
+}
+
+/// Says goodbye, which servers log if it isn't said, but not for long.
+async fn leave<S: Session>(session: S) {
+    let _ = tokio::time::timeout(PATIENCE, session.close()).await;
 }
 
 /// Lets a statement end that nobody waits for; none if it doesn't.
