@@ -68,7 +68,9 @@ impl Pool {
             if !is_old && (since.elapsed() < FRESH || lease.connection().is_there()?) {
                 return Ok(lease);
             }
-            lease.connection.take().map(leave);
+            if let Some(connection) = lease.connection.take() {
+                leave(connection);
+            }
         }
         lease.opened = Instant::now();
         lease.connection = Some((self.database.url.backend().connect)(&self.database, Missing::Refuse)?);
