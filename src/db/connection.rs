@@ -8,6 +8,7 @@ use super::error::Error;
 use super::rows::Rows;
 use super::transaction::Isolation;
 use super::value::Value;
+use crate::fiber;
 
 /// What becomes of a connection that is given back.
 pub enum Finish {
@@ -75,6 +76,11 @@ pub trait Connection {
     /// Takes the connection back from the work that had it.
     fn finish(self: Box<Self>) -> Finish;
 
+    /// Closes the connection, as one does who has done with it; what is left to do for that, if anything.
+    fn close(self: Box<Self>) -> Option<Pin<Box<dyn Future<Output = ()>>>> {
+        None
+    }
+
     /// Whether a transaction takes back whatever a file may do, what it does to tables as well.
     fn is_transactional(&self) -> bool {
         true
@@ -102,6 +108,14 @@ pub trait Connection {
     /// If the database refuses.
     fn undo_migration(&mut self) -> Result<(), Error> {
         self.rollback(0)
+    }
+}
+
+/// Closes a connection, and waits on the fiber that calls until its server knows.
+pub fn leave(connection: Box<dyn Connection>) {
+    if let Some(ending) = connection.close() {
+        // Where nothing may wait it is cut off.
+        let _ = fiber::wait(ending);
     }
 }
 

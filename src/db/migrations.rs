@@ -8,6 +8,7 @@ mod status;
 use self::apply::Applied;
 use self::folder::list;
 use super::Missing;
+use super::connection::leave;
 use super::error::{Error, Kind};
 use super::settings::{Named, Settings};
 
@@ -34,13 +35,19 @@ pub fn migrate(settings: &Settings) -> Result<(), Error> {
 fn one(database: &Named) -> Result<(), Error> {
     let at_place = |error: Error| at_place(database, &error);
     let Some(folder) = &database.migrations else {
-        return (database.url.backend().connect)(database, Missing::Refuse).map(drop).map_err(at_place);
+        return (database.url.backend().connect)(database, Missing::Refuse).map(leave).map_err(at_place);
     };
     let migrations = list(folder, database.url.backend().name).map_err(|mut faults| faults.swap_remove(0))?;
     // A connection for each: what a file has set on its own, as dumps do, is not there for the next.
     let connect = || (database.url.backend().connect)(database, Missing::Create).map_err(at_place);
-    while apply::next(database, &mut *connect()?, &migrations)? == Applied::One {}
-    Ok(())
+    loop {
+        let mut connection = connect()?;
+        let applied = apply::next(database, &mut *connection, &migrations)?;
+        leave(connection);
+        if applied != Applied::One {
+            return Ok(());
+        }
+    }
 }
 
 /// Looks for what would keep the databases from being opened and migrated, without opening them.

@@ -8,12 +8,14 @@ use std::collections::HashMap;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use bigdecimal::BigDecimal;
 use sqlx::mysql::{MySqlArguments, MySqlConnectOptions, MySqlConnection, MySqlQueryResult, MySqlRow};
 use sqlx::{Arguments, AssertSqlSafe, Column, ConnectOptions, Connection as _, Either, Executor, Row as _};
 
 use self::values::Sort;
+use super::connection::leave;
 use super::dialect::Dialect;
 use super::error::{Error, Kind};
 use super::remote::{Bounds, Canceller, Remote, Results, Session, Stream, Traces, address};
@@ -31,7 +33,7 @@ pub const BACKEND: Backend = Backend {
     check_address,
     check_presence: |database, _| address::check_files(database.url.address()),
     files: |_| Vec::new(),
-    probe: |database| connect(database, Missing::Refuse).map(drop),
+    probe: |database| connect(database, Missing::Refuse).map(leave),
     look: |database| connect(database, Missing::Refuse),
     connect,
 };
@@ -115,7 +117,7 @@ struct Mysql {
     /// Whether rows were not read, or the server has closed it.
     is_spent: bool,
     /// The statements that are prepared, with the columns that they had the last time.
-    shapes: HashMap<Box<str>, Option<Rc<Columns>>>,
+    shapes: HashMap<Arc<str>, Option<Rc<Columns>>>,
 }
 
 impl Session for Mysql {
@@ -149,10 +151,9 @@ impl Session for Mysql {
     async fn query(&mut self, sql: String, parameters: MySqlArguments, bounds: Bounds) -> Result<Rows, Error> {
         let mut results = Results::new(bounds);
         let mut sorts: Option<(Vec<Sort>, Rc<Columns>)> = None;
-        let known = self.known(&sql).await?;
+        let (sql, known) = self.known(sql).await?;
         let mut fresh = None;
-        let key = known.is_none().then(|| sql.clone());
-        run(&mut self.raw, &mut self.is_spent, sql, parameters, |row| {
+        run(&mut self.raw, &mut self.is_spent, sql.clone(), parameters, |row| {
             let (sorts, columns) = sorts.get_or_insert_with(|| {
                 let columns = known.clone().filter(|it| has_columns(it, row));
                 let columns = columns.unwrap_or_else(|| fresh.insert(columns_of(row)).clone());
@@ -165,16 +166,14 @@ impl Session for Mysql {
             Ok(())
         })
         .await?;
-        if let (Some(fresh), Some(key)) = (fresh, key)
-            && let Some(slot) = self.shapes.get_mut(&*key)
-        {
-            *slot = Some(fresh);
+        if fresh.is_some() {
+            self.shapes.insert(sql, fresh);
         }
         Ok(results.finish())
     }
 
     async fn exec(&mut self, sql: String, parameters: MySqlArguments) -> Result<Executed, Error> {
-        self.known(&sql).await?;
+        let (sql, _) = self.known(sql).await?;
         let done = run(&mut self.raw, &mut self.is_spent, sql, parameters, |_| Ok(())).await?;
         let id = i64::try_from(done.last_insert_id()).ok().filter(|id| *id != 0);
         Ok(Executed { rows_affected: done.rows_affected(), last_insert_id: id })
@@ -277,16 +276,18 @@ impl Session for Mysql {
 }
 
 impl Mysql {
-    /// The columns that a statement had the last time. One that is new is prepared next: there is room for it then.
-    async fn known(&mut self, sql: &str) -> Result<Option<Rc<Columns>>, Error> {
-        if let Some(columns) = self.shapes.get(sql) {
-            return Ok(columns.clone());
+    /// The statement with the columns that it had the last time. One that is new is prepared next: there is room for
+    /// it then.
+    async fn known(&mut self, sql: String) -> Result<(Arc<str>, Option<Rc<Columns>>), Error> {
+        if let Some((sql, columns)) = self.shapes.get_key_value(&*sql) {
+            return Ok((sql.clone(), columns.clone()));
         }
         if self.shapes.len() >= PREPARED {
             self.forget().await?;
         }
-        self.shapes.insert(sql.into(), None);
-        Ok(None)
+        let sql: Arc<str> = sql.into();
+        self.shapes.insert(sql.clone(), None);
+        Ok((sql, None))
     }
 }
 
@@ -295,7 +296,7 @@ impl Mysql {
 async fn run(
     raw: &mut MySqlConnection,
     is_spent: &mut bool,
-    sql: String,
+    sql: Arc<str>,
     parameters: MySqlArguments,
     mut each: impl FnMut(&MySqlRow) -> Result<(), Error>,
 ) -> Result<MySqlQueryResult, Error> {

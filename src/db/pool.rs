@@ -73,7 +73,9 @@ impl Pool {
             if !is_old && (since.elapsed() < FRESH || lease.connection().is_there()?) {
                 return Ok(lease);
             }
-            lease.connection = None;
+            if let Some(connection) = lease.connection.take() {
+                leave(connection);
+            }
         }
         lease.opened = Instant::now();
         lease.connection = Some((self.database.url.backend().connect)(&self.database, Missing::Refuse)?);
@@ -82,7 +84,7 @@ impl Pool {
 
     fn wait(&self) -> Result<(), Error> {
         if self.waiting.get() >= self.database.max_waiting {
-            return Err(self.exhausted(&format!("{} requests wait already", self.waiting.get())));
+            return Err(self.exhausted(&format!("{} wait already", self.waiting.get())));
         }
         let patience = self.database.wait_timeout;
         let turn = {
@@ -134,7 +136,7 @@ impl Pool {
                 let Some(pool) = pool.upgrade() else { return };
                 let (stay, gone): (Vec<_>, Vec<_>) =
                     pool.idle.take().into_iter().partition(|it| it.since.elapsed() < keeps);
-                drop(gone);
+                gone.into_iter().for_each(|it| leave(it.connection));
                 pool.idle.borrow_mut().extend(stay);
                 if pool.idle.borrow().is_empty() {
                     pool.is_swept.set(false);
@@ -142,6 +144,21 @@ impl Pool {
                 }
             }
         });
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.idle.take().into_iter().for_each(|it| leave(it.connection));
+    }
+}
+
+/// Closes a connection; what there is to say to its server is said beside other work.
+fn leave(connection: Box<dyn Connection>) {
+    if let Some(ending) = connection.close()
+        && tokio::runtime::Handle::try_current().is_ok()
+    {
+        tokio::task::spawn_local(ending);
     }
 }
 

@@ -18,6 +18,7 @@ use sqlx::{
 };
 
 use self::parameters::Plan;
+use super::connection::leave;
 use super::dialect::Dialect;
 use super::error::{Error, Kind};
 use super::remote::{Bounds, Canceller, Remote, Results, Session, Stream, Traces, address};
@@ -35,7 +36,7 @@ pub const BACKEND: Backend = Backend {
     check_address,
     check_presence: |database, _| address::check_files(database.url.address()),
     files: |_| Vec::new(),
-    probe: |database| connect(database, Missing::Refuse).map(drop),
+    probe: |database| connect(database, Missing::Refuse).map(leave),
     look: |database| connect(database, Missing::Refuse),
     connect,
 };

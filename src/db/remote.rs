@@ -5,6 +5,7 @@
 pub mod address;
 pub mod fault;
 mod result;
+mod session;
 
 use std::cell::Cell;
 use std::future::Future;
@@ -23,6 +24,7 @@ use super::{Connection, Executed, Finish, keyword, placeholders};
 use crate::fiber::{self, Stop};
 
 pub use result::{Results, Stream};
+pub use session::{Bounds, Canceller, Session, Traces};
 
 /// How long a statement that nobody waits for may take before the database is told to end it.
 const GRACE: Duration = Duration::from_millis(200);
@@ -32,98 +34,6 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// How many parameters a statement may have: both protocols count them with 16 bits.
 const MOST: usize = 65_535;
-
-/// What a statement may give.
-#[derive(Clone, Copy, Debug)]
-pub struct Bounds {
-    /// How many rows are kept.
-    pub most: usize,
-    /// With more of them the statement fails.
-    pub max_rows: usize,
-}
-
-/// What a statement leaves behind on its connection, beside what it does to the database.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Traces {
-    /// Nothing.
-    None,
-    /// Maybe a transaction: [`Session::settle`] ends it.
-    Transaction,
-    /// Settings, locks or tables of the session's own, which nobody else must get.
-    Session,
-}
-
-/// A session with a database: what differs between them.
-pub trait Session: Sized + 'static {
-    /// How it writes SQL.
-    const DIALECT: Dialect;
-    /// Whether a statement that fails spoils the transaction that it is in.
-    const FAILURE_SPOILS: bool;
-    /// Parameters that are ready to be sent, or nearly.
-    type Parameters: 'static;
-
-    /// Makes them of values, none of which is a list.
-    ///
-    /// # Errors
-    /// If the database has nothing for one of them.
-    fn parameters(values: &mut dyn ExactSizeIterator<Item = &Value<'_>>) -> Result<Self::Parameters, Error>;
-
-    /// Runs a statement for its rows.
-    fn query(
-        &mut self,
-        sql: String,
-        parameters: Self::Parameters,
-        bounds: Bounds,
-    ) -> impl Future<Output = Result<Rows, Error>>;
-
-    /// Runs a statement for its effect.
-    fn exec(&mut self, sql: String, parameters: Self::Parameters) -> impl Future<Output = Result<Executed, Error>>;
-
-    /// Forgets all prepared statements: tables have changed.
-    fn forget(&mut self) -> impl Future<Output = Result<(), Error>>;
-
-    /// Runs a text without parameters and without preparing it.
-    fn command(&mut self, sql: String) -> impl Future<Output = Result<(), Error>>;
-
-    /// The statements that open a transaction.
-    fn begin(isolation: Option<Isolation>) -> Vec<String>;
-
-    /// Why `sql` may not run in a transaction: because it would end it.
-    fn ends_transaction(sql: &str) -> Option<Error>;
-
-    /// What `sql` leaves behind.
-    fn traces(sql: &str) -> Traces;
-
-    /// Takes back what was not committed.
-    fn settle(&mut self) -> impl Future<Output = Result<(), Error>>;
-
-    /// Whether the error has ended the transaction.
-    fn lost_transaction(error: &Error) -> bool;
-
-    /// Keeps other processes' migrations waiting until [`Session::unlock`] or the end of the transaction.
-    fn lock(&mut self) -> impl Future<Output = Result<(), Error>>;
-
-    /// Ends what [`Session::lock`] began, if no transaction does.
-    fn unlock(&mut self) -> impl Future<Output = Result<(), Error>>;
-
-    /// Whether a migration is one transaction.
-    const MIGRATES_IN_TRANSACTION: bool;
-
-    /// Whether nobody can use it any more: rows of a statement that failed have not been read, and may have no end.
-    fn is_spent(&self) -> bool;
-
-    /// Asks whether the other end is there.
-    fn ping(&mut self) -> impl Future<Output = Result<(), Error>>;
-
-    /// What tells the database, over another connection, to end the statement that runs.
-    fn canceller(&self) -> Canceller;
-
-    /// Says goodbye.
-    fn close(self) -> impl Future<Output = ()>;
-}
-
-/// Tells a database to end the statement that a session runs.
-pub type Canceller = Rc<dyn Fn() -> Pin<Box<dyn Future<Output = ()>>>>;
 
 /// A session between statements, or with one that runs.
 enum State<S> {
@@ -341,14 +251,18 @@ impl<S: Session> Connection for Remote<S> {
         }
     }
 
+    fn close(self: Box<Self>) -> Option<Pin<Box<dyn Future<Output = ()>>>> {
+        let State::Ready(session) = self.state else { return None };
+        Some(Box::pin(leave(session)))
+    }
+
     fn finish(self: Box<Self>) -> Finish {
         let Remote { state, canceller, max_rows, is_open, traces, .. } = *self;
         // What a transaction did must leave no trace: the database rolls back what is cut off.
         let is_useless = is_open || traces == Traces::Session;
         let running: Pin<Box<dyn Future<Output = S>>> = match state {
             State::Lost => return Finish::Now(None),
-            State::Ready(_) if is_useless => return Finish::Now(None),
-            State::Ready(session) if traces == Traces::None => {
+            State::Ready(session) if traces == Traces::None && !is_open => {
                 return Finish::Now(Some(Box::new(Remote::new(session, max_rows))));
             }
             State::Ready(session) => Box::pin(std::future::ready(session)),
@@ -362,7 +276,7 @@ impl<S: Session> Connection for Remote<S> {
             });
             let session = ended(settled, canceller).await??;
             if is_useless {
-                session.close().await;
+                leave(session).await;
                 return None;
             }
             Some(Box::new(Remote::new(session, max_rows)) as Box<dyn Connection>)
@@ -381,6 +295,11 @@ pub fn connect<S>(database: &Named, place: &str, opening: impl Future<Output = R
         Err(Error::new(Kind::Away, format!("no answer for {} s, its `connect-timeout`", patience.as_secs_f32())))
     });
     outcome.map_err(|error| Error { kind: Kind::Away, ..error }.within(format_args!("cannot connect to {place}")))
+}
+
+/// Says goodbye, which servers log if it isn't said, but not for long.
+async fn leave<S: Session>(session: S) {
+    let _ = tokio::time::timeout(PATIENCE, session.close()).await;
 }
 
 /// Lets a statement end that nobody waits for; none if it doesn't.

@@ -13,6 +13,7 @@ use crate::servers::{Database, Kind, Options, Server};
 tests![
     a_server_that_comes_back_is_used_again_under_load,
     a_restart_that_nobody_saw_is_not_noticed,
+    a_connection_that_is_not_needed_any_more_is_closed_in_good_order,
     clients_that_vanish_take_no_connection_with_them,
     companies_never_see_each_others_rows,
 ];
@@ -170,6 +171,32 @@ fn a_restart_that_nobody_saw_is_not_noticed(kind: Kind) {
         for number in 0..20 {
             assert_eq!(served.get("/").0, 200, "{signal}, request {number}");
         }
+    }
+}
+
+fn a_connection_that_is_not_needed_any_more_is_closed_in_good_order(kind: Kind) {
+    let server = Server::start(kind, &Options::default()).unwrap();
+    let database = server.fresh().unwrap();
+    let statement = match kind {
+        Kind::Mysql => "SET @a = 1",
+        Kind::Postgres => "SET search_path TO public",
+    };
+    let served = serving(
+        &format!("{{url: '{}', max-connections: 2, idle-timeout: 1s}}", database.url()),
+        &format!("|env| {{ db::exec(\"{statement}\"); success(db::value(\"SELECT 1\")) }}"),
+    );
+    for _ in 0..10 {
+        assert_eq!(served.get("/").0, 200);
+    }
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while connections(kind, &database) > 0 {
+        assert!(Instant::now() < deadline, "{} connections", connections(kind, &database));
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    if kind == Kind::Mysql {
+        let aborted =
+            "SELECT variable_value FROM information_schema.global_status WHERE variable_name = 'ABORTED_CLIENTS'";
+        assert_eq!(database.obey(aborted), Ok("0".to_owned()));
     }
 }
 
