@@ -57,11 +57,19 @@ fn find() -> Result<PathBuf, Refusal> {
 
 /// The mistakes that only show when the scripts are compiled and started.
 pub(super) fn script_problems(config: &Config) -> Vec<String> {
-    let built = tokio::runtime::LocalRuntime::new().map(|runtime| {
-        runtime.block_on(Generation::build(config, &Engines::new([binding::register as _]), Purpose::Test, None))
-    });
-    match built {
-        Ok(built) => built.err().unwrap_or_default(),
-        Err(error) => vec![error.to_string()],
+    let build = || {
+        let built = tokio::runtime::LocalRuntime::new().map(|runtime| {
+            runtime.block_on(Generation::build(config, &Engines::new([binding::register as _]), Purpose::Test, None))
+        });
+        match built {
+            Ok(built) => built.err().unwrap_or_default(),
+            Err(error) => vec![error.to_string()],
+        }
+    };
+    if tokio::runtime::Handle::try_current().is_err() {
+        return build();
     }
+    // A thread can't be in two runtimes: while the server runs another one does it.
+    let panicked = |_| vec!["the scripts can't be started: the thread panicked".to_owned()];
+    std::thread::scope(|scope| scope.spawn(build).join().unwrap_or_else(panicked))
 }

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use self::reloading::Reloading;
 pub(super) use self::reloading::Reread;
+use self::reloading::{Files, Reloading};
 use super::print;
 use crate::config::Config;
 use crate::db;
@@ -27,6 +27,8 @@ const LAST_LINES: Duration = Duration::from_secs(2);
 pub(super) fn run(config: Config, reread: Reread<'_>) -> Result<ExitCode, Refusal> {
     let system = |error: io::Error| Refusal::System(error.to_string());
     let _log = error_log::install(&config.error_log).map_err(system)?;
+    // Before anybody can know of the process, too: no change from now on goes unseen.
+    let files = Files::of(&config);
     std::panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
     // Before anybody can know of the process: from now on no signal ends it unseen.
     let runtime = tokio::runtime::LocalRuntime::new().map_err(system)?;
@@ -39,7 +41,7 @@ pub(super) fn run(config: Config, reread: Reread<'_>) -> Result<ExitCode, Refusa
     config.process.user.as_ref().map(server::assume).transpose()?;
     // Not before the scripts are known to be good: what is applied stays.
     db::migrate(&config.databases).map_err(Refusal::of_database)?;
-    runtime.block_on(until_asked_to_end(server, &config, reread, signals));
+    runtime.block_on(until_asked_to_end(server, &config, files, reread, signals));
     log_file::flush_all(LAST_LINES);
     Ok(ExitCode::SUCCESS)
 }
@@ -86,10 +88,16 @@ enum Asked {
 }
 
 /// Serves until SIGTERM or SIGINT, then until the requests in flight are answered, or a second signal.
-async fn until_asked_to_end(server: Server, config: &Arc<Config>, reread: Reread<'_>, mut signals: Signals) {
+async fn until_asked_to_end(
+    server: Server,
+    config: &Arc<Config>,
+    files: Files,
+    reread: Reread<'_>,
+    mut signals: Signals,
+) {
     announce(&server, config);
     let (serving, renewal) = server.serve();
-    let mut reloading = Reloading::new(config.clone(), renewal, reread);
+    let mut reloading = Reloading::new(config.clone(), files, renewal, reread);
     let signal = loop {
         let asked = tokio::select! {
             asked = signals.next() => Some(asked),

@@ -42,7 +42,7 @@ pub enum Step {
     Log(Vec<Pattern>),
     Access(Vec<Pattern>),
     Check { status: i32, output: Option<Output> },
-    Refused,
+    Refused(Vec<Pattern>),
 }
 
 /// A change to the case's folder.

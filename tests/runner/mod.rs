@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use libtest_mimic::{Completion, Trial};
 
 pub mod case;
+pub mod change;
 pub mod compare;
 pub mod conf;
 pub mod database;

@@ -94,7 +94,7 @@ fn step(title: &str, text: &str, line: usize) -> Result<Step, Mistake> {
             Ok(status) => Ok(Step::Check { status, output: output(text, line)? }),
             Err(_) => Err(mistake(format!("`{status}` is not an exit status"))),
         },
-        ["refused"] => expected_lines(text, line).map(|_| Step::Refused),
+        ["refused"] => expected_lines(text, line).map(Step::Refused),
         _ => Err(mistake(format!("unknown section `{title}`"))),
     }
 }

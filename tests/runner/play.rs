@@ -1,8 +1,7 @@
 //! Plays one case from its first section to its last.
 
 use std::fs;
-use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::case::{Case, Change, Section, Step};
@@ -12,7 +11,7 @@ use super::logs::{Log, PATIENCE};
 use super::server::{NotStarted, Server};
 use super::update::Edit;
 use super::variables::Variables;
-use super::{compare, conf, parse, server, update};
+use super::{change, compare, conf, parse, server, update};
 use crate::servers;
 
 /// What is done with a reply that is not the expected one.
@@ -94,6 +93,7 @@ struct Running {
     server: Server,
     exchange: Exchange,
     error_log: Log,
+    error_logs: Vec<PathBuf>,
     access_log: Log,
 }
 
@@ -141,19 +141,20 @@ impl<'a> Stage<'a> {
     }
 
     fn section(&mut self, section: &Section) -> Result<(), Stop> {
-        let folder = &self.variables.folder;
+        let folder = self.variables.folder.clone();
         match &section.step {
-            Step::Conf | Step::Change(_) | Step::Refused if self.running.is_some() => {
-                Err("the server runs, and reload is not there yet".into())
+            Step::Refused(patterns) => {
+                let running = self.running()?;
+                change::refused(&folder, &running.error_logs)?;
+                Ok(running.error_log.expect(patterns, PATIENCE)?)
             }
-            Step::Refused => Err("nothing was reloaded that could be refused".into()),
             Step::Conf => {
                 let text = conf::complete(&section.text, self.variables.port);
-                Ok(write(&folder.join(conf::FILE), &text)?)
+                Ok(self.change(&Change::File(conf::FILE.into()), &text)?)
             }
             Step::Change(change) => Ok(self.change(change, &section.text)?),
             Step::Database => match self.database {
-                Some(database) => Ok(database.fill(folder, &section.text)?),
+                Some(database) => Ok(database.fill(&folder, &section.text)?),
                 None => Err("no kind of database was chosen for this run".into()),
             },
             Step::Request(request) => {
@@ -194,7 +195,7 @@ impl<'a> Stage<'a> {
             Step::Log(patterns) => Ok(self.running()?.error_log.expect(patterns, PATIENCE)?),
             Step::Access(patterns) => Ok(self.running()?.access_log.expect(patterns, PATIENCE)?),
             Step::Check { status, output } => {
-                let (got, printed) = server::check(folder)?;
+                let (got, printed) = server::check(&folder)?;
                 let mut differences = Vec::new();
                 if got != *status {
                     differences.push(format!("exit status: expected {status}, got {got}"));
@@ -210,20 +211,12 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// A change before the server has started.
+    /// A change of a file, which a server that runs has to take up.
     fn change(&self, change: &Change, text: &str) -> Result<(), String> {
         let folder = &self.variables.folder;
-        match change {
-            Change::File(path) | Change::Write(path) => write(&folder.join(path), text),
-            Change::Remove(path) => {
-                fs::remove_file(folder.join(path)).map_err(|error| format!("`{}`: {error}", path.display()))
-            }
-            Change::Link { path, target } => {
-                let link = folder.join(path);
-                make_parent(&link)?;
-                symlink(target, link).map_err(|error| format!("`{}`: {error}", path.display()))
-            }
-        }
+        let Some(running) = &self.running else { return change::make(folder, change, text) };
+        let conf = fs::read_to_string(folder.join(conf::FILE)).unwrap_or_default();
+        change::make_live(folder, change, text, &conf, &running.error_logs)
     }
 
     /// The server, started if it isn't yet.
@@ -239,6 +232,7 @@ impl<'a> Stage<'a> {
                 server,
                 exchange: Exchange::new(*port),
                 error_log: Log::new(folder, conf::error_logs(&conf)),
+                error_logs: conf::error_logs(&conf),
                 access_log: Log::new(folder, conf::access_logs(&conf)),
             });
         }
@@ -254,14 +248,4 @@ impl<'a> Stage<'a> {
             None => Ok(()),
         }
     }
-}
-
-fn write(file: &Path, text: &str) -> Result<(), String> {
-    make_parent(file)?;
-    fs::write(file, text).map_err(|error| format!("`{}`: {error}", file.display()))
-}
-
-fn make_parent(file: &Path) -> Result<(), String> {
-    let Some(parent) = file.parent() else { return Ok(()) };
-    fs::create_dir_all(parent).map_err(|error| format!("`{}`: {error}", parent.display()))
 }

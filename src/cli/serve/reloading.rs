@@ -15,29 +15,41 @@ pub(super) struct Reloading<'r> {
     reread: Reread<'r>,
     renewal: Renewal,
     config: Arc<Config>,
+    files: Files,
+}
+
+/// The files that were read.
+pub(super) struct Files {
     sources: Sources,
-    /// The files as they were when they were read last, with success or without.
+    /// As they were when they were read last, with success or without.
     seen: Fingerprint,
     watch: Option<Watch>,
 }
 
+impl Files {
+    /// Those of `config`, which was read just now.
+    pub(super) fn of(config: &Config) -> Files {
+        let sources = Sources::of(config);
+        let watch = config.process.watch.then(|| Watch::new(&sources));
+        Files { seen: Fingerprint::take(&sources), sources, watch }
+    }
+}
+
 impl<'r> Reloading<'r> {
     /// Begins with `config`, which is served already.
-    pub(super) fn new(config: Arc<Config>, renewal: Renewal, reread: Reread<'r>) -> Reloading<'r> {
-        let sources = Sources::of(&config);
-        let watch = config.process.watch.then(|| Watch::new(&sources));
-        Reloading { reread, renewal, config, seen: Fingerprint::take(&sources), sources, watch }
+    pub(super) fn new(config: Arc<Config>, files: Files, renewal: Renewal, reread: Reread<'r>) -> Reloading<'r> {
+        Reloading { reread, renewal, config, files }
     }
 
     /// Waits until a file has changed, and takes it up.
     pub(super) async fn follow(&mut self) {
         loop {
-            match &mut self.watch {
+            match &mut self.files.watch {
                 Some(watch) => watch.settled().await,
                 None => std::future::pending().await,
             }
-            let now = Fingerprint::take(&self.sources);
-            if let Some(path) = now.changed_since(&self.seen) {
+            let now = Fingerprint::take(&self.files.sources);
+            if let Some(path) = now.changed_since(&self.files.seen) {
                 let why = format!("`{}` has changed", path.display());
                 self.reload(&why).await;
                 return;
@@ -47,11 +59,11 @@ impl<'r> Reloading<'r> {
 
     /// Reads everything anew and serves it, or says why not and goes on as before.
     pub(super) async fn reload(&mut self, why: &str) {
-        let before = Fingerprint::take(&self.sources);
+        let before = Fingerprint::take(&self.files.sources);
         let outcome = match (self.reread)() {
             Ok(config) => self.renew(Arc::new(config)).await,
             Err((problems, sources)) => {
-                self.sources.extend(sources.unwrap_or_default());
+                self.files.sources.extend(sources.unwrap_or_default());
                 Err(problems)
             }
         };
@@ -62,9 +74,9 @@ impl<'r> Reloading<'r> {
                 tracing::error!("not reloaded, though {why}; generation {live} goes on:\n{problems}");
             }
         }
-        self.seen = Fingerprint::take(&self.sources).since(&before);
-        if let Some(watch) = &mut self.watch {
-            watch.follow(&self.sources);
+        self.files.seen = Fingerprint::take(&self.files.sources).since(&before);
+        if let Some(watch) = &mut self.files.watch {
+            watch.follow(&self.files.sources);
         }
     }
 
@@ -75,12 +87,12 @@ impl<'r> Reloading<'r> {
         match self.renewal.renew(&config, migrate).await {
             Ok(number) => {
                 self.say_what_stays(&config);
-                (self.config, self.sources) = (config, sources);
+                (self.config, self.files.sources) = (config, sources);
                 Ok(number)
             }
             Err(problems) => {
                 // The mistake may be mended in a file that was not there before.
-                self.sources.extend(sources);
+                self.files.sources.extend(sources);
                 Err(problems.join("\n"))
             }
         }
