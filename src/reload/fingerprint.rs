@@ -91,6 +91,12 @@ impl Fingerprint {
         names.filter(|it| self.0.get(*it) != earlier.0.get(*it)).min().map(PathBuf::as_path)
     }
 
+    /// Whether a file is empty now that was not in `earlier`: somebody is writing it anew, most likely.
+    pub fn has_emptied(&self, earlier: &Fingerprint) -> bool {
+        let empty = Some(hash(b""));
+        self.0.iter().any(|(path, content)| *content == empty && earlier.0.get(path) != Some(&empty))
+    }
+
     /// This, but for the files that `earlier` has too as they were then: what was read at that time may have
     /// changed meanwhile.
     #[must_use]
@@ -108,10 +114,13 @@ fn is_source(path: &Path) -> bool {
 }
 
 fn content(path: &Path) -> Option<u64> {
-    let bytes = fs::read(path).ok()?;
+    fs::read(path).ok().map(|bytes| hash(&bytes))
+}
+
+fn hash(bytes: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     bytes.hash(&mut hasher);
-    Some(hasher.finish())
+    hasher.finish()
 }
 
 #[cfg(test)]
@@ -142,6 +151,18 @@ mod tests {
         let before = Fingerprint::take(&sources);
         fs::remove_file(at("b.rhai")).unwrap();
         assert_eq!(Fingerprint::take(&sources).changed_since(&before), Some(at("b.rhai").as_path()));
+    }
+
+    #[test]
+    fn a_file_that_was_emptied_is_told_from_one_that_always_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let sources = sources(folder.path(), &["a.rhai", "b.rhai"]);
+        fs::write(folder.path().join("a.rhai"), "1").unwrap();
+        fs::write(folder.path().join("b.rhai"), "").unwrap();
+        let before = Fingerprint::take(&sources);
+        assert!(!before.has_emptied(&before));
+        fs::write(folder.path().join("a.rhai"), "").unwrap();
+        assert!(Fingerprint::take(&sources).has_emptied(&before));
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod command_line;
 mod db;
 mod limits;
 mod process;
+mod reload;
 mod samples;
 mod secrets;
 mod served;

@@ -46,10 +46,18 @@ impl Served {
         Served::run(folder, &["--conf", "host.yaml"])
     }
 
-    fn start(folder: TempDir, conf: &str) -> Served {
-        let mut served = Served::run(folder, &["--conf", conf, "--listen", "127.0.0.1:0"]);
+    /// Starts `free.yaml` of the folder, which listens on a port that is free.
+    pub fn listening_free(folder: TempDir) -> Served {
+        Served::located(Served::run(folder, &["--conf", "free.yaml"]))
+    }
+
+    fn located(mut served: Served) -> Served {
         served.address = served.line.split("http://").nth(1).unwrap().split('/').next().unwrap().to_owned();
         served
+    }
+
+    fn start(folder: TempDir, conf: &str) -> Served {
+        Served::located(Served::run(folder, &["--conf", conf, "--listen", "127.0.0.1:0"]))
     }
 
     fn run(folder: TempDir, arguments: &[&str]) -> Served {

@@ -77,7 +77,7 @@ impl Server {
 
     /// The same after a failure: a process that dies closes its connections a little before its end can be seen.
     pub fn ended_by_now(&mut self) -> Option<ExitStatus> {
-        let deadline = Instant::now() + Duration::from_millis(300);
+        let deadline = Instant::now() + Duration::from_secs(2);
         while self.ended().is_none() && Instant::now() < deadline {
             thread::sleep(Duration::from_millis(10));
         }

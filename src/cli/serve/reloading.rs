@@ -1,11 +1,17 @@
 //! Takes up changed files while the server runs.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::config::Config;
 use crate::db;
 use crate::reload::{Fingerprint, Sources, Watch};
 use crate::server::Renewal;
+
+/// How often files are read again that are being written, and after which pause: a file that stays empty for a second
+/// is meant to be.
+const TRIES: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// Reads the configuration anew, or says what is wrong with it, and which files that hangs on.
 pub(in crate::cli) type Reread<'r> = &'r dyn Fn() -> Result<Config, (String, Option<Sources>)>;
@@ -59,8 +65,8 @@ impl<'r> Reloading<'r> {
 
     /// Reads everything anew and serves it, or says why not and goes on as before.
     pub(super) async fn reload(&mut self, why: &str) {
-        let before = Fingerprint::take(&self.files.sources);
-        let outcome = match (self.reread)() {
+        let (before, read) = self.read_calmly().await;
+        let outcome = match read {
             Ok(config) => self.renew(Arc::new(config)).await,
             Err((problems, sources)) => {
                 self.files.sources.extend(sources.unwrap_or_default());
@@ -77,6 +83,21 @@ impl<'r> Reloading<'r> {
         self.files.seen = Fingerprint::take(&self.files.sources).since(&before);
         if let Some(watch) = &mut self.files.watch {
             watch.follow(&self.files.sources);
+        }
+    }
+
+    /// Reads everything anew while nobody writes, and what the files were like then.
+    async fn read_calmly(&self) -> (Fingerprint, Result<Config, (String, Option<Sources>)>) {
+        let mut tries = 0;
+        loop {
+            let before = Fingerprint::take(&self.files.sources);
+            let read = (self.reread)();
+            let is_written = before.has_emptied(&self.files.seen) || Fingerprint::take(&self.files.sources) != before;
+            if !is_written || tries == TRIES {
+                return (before, read);
+            }
+            tries += 1;
+            tokio::time::sleep(PAUSE).await;
         }
     }
 

@@ -1,0 +1,143 @@
+//! Files that change while the server runs.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::served::Served;
+
+const CONF: &str =
+    "listen: 80\nwatch: ON\nhosts:\n  default:\n    paths:\n      /:\n        rhai.handler-file: a.rhai\n";
+
+fn script(number: usize) -> String {
+    format!("import \"b\" as b;\n|env| text(`{number} ${{b::number()}}`)\n")
+}
+
+fn module(number: usize) -> String {
+    format!("fn number() {{ {number} }}\n")
+}
+
+fn served(conf: &str) -> Served {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("host.yaml"), conf).unwrap();
+    fs::write(folder.path().join("a.rhai"), script(0)).unwrap();
+    fs::write(folder.path().join("b.rhai"), module(0)).unwrap();
+    fs::write(folder.path().join("free.yaml"), conf.replace("listen: 80", "listen: 127.0.0.1:0")).unwrap();
+    let served = Served::listening_free(folder);
+    assert_eq!(served.get("/"), (200, "0 0".to_owned()));
+    served
+}
+
+/// Asks again and again over one connection, and gives each answer's numbers to `each`, with what `floor` was before
+/// the request was sent.
+fn ask<F>(served: &Served, end: &AtomicBool, floor: impl Fn() -> F, mut each: impl FnMut(F, usize, usize)) {
+    let stream = served.connect();
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    let mut stream = stream;
+    while !end.load(Ordering::Acquire) {
+        let before = floor();
+        stream.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+        let (mut line, mut length) = (String::new(), 0);
+        reader.read_line(&mut line).unwrap();
+        assert!(line.starts_with("HTTP/1.1 200"), "{line}");
+        loop {
+            line.clear();
+            reader.read_line(&mut line).unwrap();
+            if line == "\r\n" {
+                break;
+            }
+            if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                length = value.trim().parse().unwrap();
+            }
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body).unwrap();
+        let body = String::from_utf8(body).unwrap();
+        let (first, second) = body.split_once(' ').unwrap();
+        each(before, first.parse().unwrap(), second.parse().unwrap());
+    }
+}
+
+/// Ends who asks when the saving ends, in one way or another.
+struct Ending<'e>(&'e AtomicBool);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+#[test]
+fn every_answer_is_of_a_valid_generation_and_none_of_an_older_one_than_was_seen_before() {
+    let served = served(CONF);
+    let (end, scripts, modules) = (AtomicBool::new(false), AtomicUsize::new(0), AtomicUsize::new(0));
+    let answers = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        let _ending = Ending(&end);
+        for _ in 0..4 {
+            scope.spawn(|| {
+                // What anybody has seen, nobody who asks later falls behind any more.
+                let floor = || (scripts.load(Ordering::Acquire), modules.load(Ordering::Acquire));
+                ask(&served, &end, floor, |(oldest, oldest_module), script, module| {
+                    assert!(
+                        script >= oldest && module >= oldest_module,
+                        "{script} {module} after {oldest} {oldest_module}"
+                    );
+                    assert!(script % 5 != 4 && module % 5 != 4, "{script} {module} was never valid");
+                    scripts.fetch_max(script, Ordering::AcqRel);
+                    modules.fetch_max(module, Ordering::AcqRel);
+                    answers.fetch_add(1, Ordering::Relaxed);
+                });
+            });
+        }
+        let begin = Instant::now();
+        let mut number = 0;
+        while begin.elapsed() < Duration::from_secs(4) {
+            number += 1;
+            let (file, text) = if number % 2 == 0 { ("a.rhai", script(number)) } else { ("b.rhai", module(number)) };
+            // Every fifth is broken.
+            let text = if number % 5 == 4 { text.replace(['|', '{'], "(") } else { text };
+            let path = served.folder.path().join(file);
+            if number % 3 == 0 {
+                fs::write(&path, text).unwrap();
+            } else {
+                let aside = path.with_extension("new");
+                fs::write(&aside, text).unwrap();
+                fs::rename(&aside, &path).unwrap();
+            }
+            thread::sleep(Duration::from_millis(120));
+        }
+        fs::write(served.folder.path().join("a.rhai"), script(1000)).unwrap();
+        fs::write(served.folder.path().join("b.rhai"), module(1000)).unwrap();
+        let saved = Instant::now();
+        while served.get("/").1 != "1000 1000" {
+            assert!(saved.elapsed() < Duration::from_secs(30), "the last save is not served: {}", served.get("/").1);
+            thread::sleep(Duration::from_millis(5));
+        }
+    });
+    assert!(answers.load(Ordering::Relaxed) > 100 && scripts.load(Ordering::Acquire) == 1000);
+    served.printed("not reloaded, though ");
+}
+
+#[test]
+fn without_watching_only_the_signal_takes_changes_up() {
+    let served = served(&CONF.replace("watch: ON", "watch: OFF"));
+    fs::write(served.folder.path().join("a.rhai"), script(1)).unwrap();
+    thread::sleep(Duration::from_millis(500));
+    assert_eq!(served.get("/").1, "0 0");
+    served.signal("HUP");
+    served.printed("reloaded, since SIGHUP was received: generation 2 is served");
+    assert_eq!(served.get("/").1, "1 0");
+}
+
+#[test]
+fn what_needs_a_restart_is_said_and_the_rest_is_taken_up() {
+    let served = served(CONF);
+    let conf = CONF.replace("listen: 80", "listen: 127.0.0.1:0\nmax-connections: 7\nserver-name: other");
+    fs::write(served.folder.path().join("free.yaml"), conf).unwrap();
+    let line = served.printed("needs a restart");
+    assert!(line.contains("`max-connections`"), "{line}");
+    served.printed("generation 2 is served");
+}
