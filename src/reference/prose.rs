@@ -251,6 +251,19 @@ that are given by their names (`util::each(list, shout)`). `private fn` is not s
 ";
 
 pub(super) const FAULTS: &str = "\
+## Reload
+
+Changed files are taken up while the server runs: scripts, what they import, the configuration and its includes, new migrations,
+lists of keys. All workers go over to the new generation at once; a request ends on the one that it began with. Files are compared by
+content, so that editors' temporary files and a save that changes nothing reload nothing; a file that is being written is waited for.
+Where something is wrong the error log says it in the form of `rhaid -t`, and the old generation goes on until it is mended.
+
+- What a script's top level holds starts afresh; `store::` and the pools of databases whose settings are the same stay.
+- `listen`, `num-threads`, `max-connections`, `max-requests`, `http1-request-timeout`, `pid-file`, `user` and `error-log` need a
+  restart, which the log says; the rest is taken up.
+- SIGHUP reloads at once. `watch: OFF` or `--no-watch` leaves it at that. Where the system can't watch files they are looked at once a
+  second, and a line says so.
+
 ## Faults of scripts
 
 A script that fails is answered with 500 (503 where `rhai.timeout` was over) and the plain message of the envelope; the header
