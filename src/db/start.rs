@@ -27,7 +27,7 @@ pub fn connect_all(settings: &Settings) -> Result<(), Vec<Error>> {
     on_a_fiber(|| migrations::connect_all(settings)).unwrap_or_else(|error| Err(vec![error]))
 }
 
-/// Runs all statements of what `reader` reads; see [`load::load`].
+/// Runs all statements of what `reader` reads.
 ///
 /// # Errors
 /// With the place of the statement that fails, and how it begins.
@@ -40,7 +40,7 @@ pub fn load(
     in_a_runtime(|| load::load(database, file, reader, seen)).unwrap_or_else(|error| Err(Failure::Database(error)))
 }
 
-/// Which migrations were applied, without changing anything; see [`migrations::status`].
+/// Which migrations were applied, without changing anything.
 ///
 /// # Errors
 /// If the folder can't be read, or the database can't be asked.
