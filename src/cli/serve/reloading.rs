@@ -8,9 +8,9 @@ use crate::db;
 use crate::reload::{Fingerprint, Sources, Watch};
 use crate::server::Renewal;
 
-/// How often files are read again that are being written, and after which pause: a file that stays empty for a second
-/// is meant to be.
-const TRIES: u32 = 20;
+/// How often files are read again that are being written, and after which pause: a file that stays empty for three
+/// seconds is meant to be.
+const TRIES: u32 = 60;
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Reads the configuration anew, or says what is wrong with it, and which files that hangs on.
