@@ -261,6 +261,8 @@ Where something is wrong the error log says it in the form of `rhaid -t`, and th
 - What a script's top level holds starts afresh; `store::` and the pools of databases whose settings are the same stay.
 - `listen`, `num-threads`, `max-connections`, `max-requests`, `http1-request-timeout`, `pid-file`, `user` and `error-log` need a
   restart, which the log says; the rest is taken up.
+- Not noticed by itself, so far: a folder that is deleted and made again, one further up that is replaced, and an import from a folder
+  that was not there. Send SIGHUP after such a change.
 - SIGHUP reloads at once. `watch: OFF` or `--no-watch` leaves it at that. Where the system can't watch files they are looked at once a
   second, and a line says so.
 
