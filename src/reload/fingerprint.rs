@@ -94,7 +94,8 @@ impl Fingerprint {
     /// Whether a file is empty now that was not in `earlier`: somebody is writing it anew, most likely.
     pub fn has_emptied(&self, earlier: &Fingerprint) -> bool {
         let empty = Some(hash(b""));
-        self.0.iter().any(|(path, content)| *content == empty && earlier.0.get(path) != Some(&empty))
+        let had_text = |path: &PathBuf| matches!(earlier.0.get(path), Some(Some(content)) if Some(*content) != empty);
+        self.0.iter().any(|(path, content)| *content == empty && had_text(path))
     }
 
     /// This, but for the files that `earlier` has too as they were then: what was read at that time may have
@@ -161,6 +162,8 @@ mod tests {
         fs::write(folder.path().join("b.rhai"), "").unwrap();
         let before = Fingerprint::take(&sources);
         assert!(!before.has_emptied(&before));
+        fs::write(folder.path().join("new.rhai"), "").unwrap();
+        assert!(!Fingerprint::take(&sources).has_emptied(&before), "a new file is nobody's loss");
         fs::write(folder.path().join("a.rhai"), "").unwrap();
         assert!(Fingerprint::take(&sources).has_emptied(&before));
     }
