@@ -146,8 +146,9 @@ fn execute(arguments: &Arguments) -> Result<ExitCode, Refusal> {
         Some(Command::Reference(reference)) => reference::run(reference),
         None if serving.test => check::run(&config()?, serving.connect),
         None => {
-            let overrides = &overrides;
-            serve::run(config()?, &|| configuration::reread(arguments.conf.as_deref(), overrides))
+            let config = config()?;
+            let named = arguments.conf.clone();
+            serve::run(config, Box::new(move || configuration::reread(named.as_deref(), &overrides)))
         }
     }
 }

@@ -1,6 +1,8 @@
 //! `rhaid`: serves until a signal ends it.
 
+mod files;
 mod reloading;
+mod signals;
 
 use std::fs;
 use std::io;
@@ -9,10 +11,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::signal::unix::{Signal, SignalKind, signal};
-
-pub(super) use self::reloading::Reread;
-use self::reloading::{Files, Reloading};
+use self::files::Files;
+pub(super) use self::files::Reread;
+use self::reloading::Reloading;
+use self::signals::{Asked, Signals};
 use super::print;
 use crate::config::Config;
 use crate::db;
@@ -24,11 +26,11 @@ use crate::server::{self, Refusal, Server};
 const LAST_LINES: Duration = Duration::from_secs(2);
 
 /// Serves a configuration, and what `reread` gives when a file has changed.
-pub(super) fn run(config: Config, reread: Reread<'_>) -> Result<ExitCode, Refusal> {
+pub(super) fn run(config: Config, reread: Reread) -> Result<ExitCode, Refusal> {
     let system = |error: io::Error| Refusal::System(error.to_string());
     let _log = error_log::install(&config.error_log).map_err(system)?;
     // Before anybody can know of the process, too: no change from now on goes unseen.
-    let files = Files::of(&config);
+    let files = Files::of(&config, reread);
     std::panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
     // Before anybody can know of the process: from now on no signal ends it unseen.
     let runtime = tokio::runtime::LocalRuntime::new().map_err(system)?;
@@ -41,74 +43,23 @@ pub(super) fn run(config: Config, reread: Reread<'_>) -> Result<ExitCode, Refusa
     config.process.user.as_ref().map(server::assume).transpose()?;
     // Not before the scripts are known to be good: what is applied stays.
     db::migrate(&config.databases).map_err(Refusal::of_database)?;
-    runtime.block_on(until_asked_to_end(server, &config, files, reread, signals));
+    runtime.block_on(until_asked_to_end(server, &config, files, signals));
     log_file::flush_all(LAST_LINES);
     Ok(ExitCode::SUCCESS)
 }
 
-/// The signals that the process listens to.
-struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-    hang_up: Signal,
-}
-
-impl Signals {
-    fn watch() -> io::Result<Signals> {
-        Ok(Signals {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-            hang_up: signal(SignalKind::hangup())?,
-        })
-    }
-
-    /// Waits for the next.
-    async fn next(&mut self) -> Asked {
-        tokio::select! {
-            _ = self.terminate.recv() => Asked::ToEnd("SIGTERM"),
-            _ = self.interrupt.recv() => Asked::ToEnd("SIGINT"),
-            _ = self.hang_up.recv() => Asked::ToReload,
-        }
-    }
-
-    /// Waits until one says that the process shall end.
-    async fn end(&mut self) -> &'static str {
-        loop {
-            if let Asked::ToEnd(signal) = self.next().await {
-                return signal;
-            }
-        }
-    }
-}
-
-/// What a signal asks for.
-enum Asked {
-    ToEnd(&'static str),
-    ToReload,
-}
-
 /// Serves until SIGTERM or SIGINT, then until the requests in flight are answered, or a second signal.
-async fn until_asked_to_end(
-    server: Server,
-    config: &Arc<Config>,
-    files: Files,
-    reread: Reread<'_>,
-    mut signals: Signals,
-) {
+async fn until_asked_to_end(server: Server, config: &Arc<Config>, files: Files, mut signals: Signals) {
     announce(&server, config);
     let (serving, renewal) = server.serve();
-    let mut reloading = Reloading::new(config.clone(), files, renewal, reread);
+    let reloading = Reloading::start(config.clone(), files, renewal);
     let signal = loop {
-        let asked = tokio::select! {
-            asked = signals.next() => Some(asked),
-            () = reloading.follow() => None,
-        };
-        match asked {
-            Some(Asked::ToEnd(signal)) => break signal,
-            Some(Asked::ToReload) => reloading.reload("SIGHUP was received").await,
-            None => {}
+        match signals.next().await {
+            Asked::ToEnd(signal) => break signal,
+            Asked::ToReload => reloading.ask("SIGHUP was received"),
         }
     };
+    drop(reloading);
     tracing::info!("received {signal}: requests in flight are answered, then the server ends");
     let (ended, end) = tokio::sync::oneshot::channel();
     std::thread::spawn(move || {

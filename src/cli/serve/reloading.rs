@@ -1,122 +1,92 @@
-//! Takes up changed files while the server runs.
+//! Takes up changed files while the server runs, on a thread of its own: who asks for something else meanwhile is heard.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::thread;
 
+use tokio::runtime::LocalRuntime;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use super::files::Files;
 use crate::config::Config;
 use crate::db;
-use crate::reload::{Fingerprint, Sources, Watch};
 use crate::server::Renewal;
 
-/// How often files are read again that are being written, and after which pause: a file that stays empty for three
-/// seconds is meant to be.
-const TRIES: u32 = 60;
-const PAUSE: Duration = Duration::from_millis(50);
-
-/// Reads the configuration anew, or says what is wrong with it, and which files that hangs on.
-pub(in crate::cli) type Reread<'r> = &'r dyn Fn() -> Result<Config, (String, Option<Sources>)>;
+/// Where to ask for a reload.
+pub(super) struct Reloading(UnboundedSender<String>);
 
 /// What is served, and what it was read from.
-pub(super) struct Reloading<'r> {
-    reread: Reread<'r>,
+struct Reloader {
+    files: Files,
     renewal: Renewal,
     config: Arc<Config>,
-    files: Files,
+    asked: UnboundedReceiver<String>,
 }
 
-/// The files that were read.
-pub(super) struct Files {
-    sources: Sources,
-    /// As they were when they were read last, with success or without.
-    seen: Fingerprint,
-    watch: Option<Watch>,
-}
+impl Reloading {
+    /// Follows the files of `config`, which is served already.
+    pub(super) fn start(config: Arc<Config>, files: Files, renewal: Renewal) -> Reloading {
+        let (ask, asked) = unbounded_channel();
+        let reloader = Reloader { files, renewal, config, asked };
+        let started = thread::Builder::new().name("reload".to_owned()).spawn(|| reloader.run());
+        if let Err(error) = started {
+            tracing::error!("changes of files are not taken up: {error}");
+        }
+        Reloading(ask)
+    }
 
-impl Files {
-    /// Those of `config`, which was read just now.
-    pub(super) fn of(config: &Config) -> Files {
-        let sources = Sources::of(config);
-        let watch = config.process.watch.then(|| Watch::new(&sources));
-        Files { seen: Fingerprint::take(&sources), sources, watch }
+    /// Asks for a reload, also where no file has changed; `why` is for the log.
+    pub(super) fn ask(&self, why: &str) {
+        // There is nobody who could where no thread was to be had, which was said.
+        let _ = self.0.send(why.to_owned());
     }
 }
 
-impl<'r> Reloading<'r> {
-    /// Begins with `config`, which is served already.
-    pub(super) fn new(config: Arc<Config>, files: Files, renewal: Renewal, reread: Reread<'r>) -> Reloading<'r> {
-        Reloading { reread, renewal, config, files }
+impl Reloader {
+    fn run(mut self) {
+        match LocalRuntime::new() {
+            Ok(runtime) => runtime.block_on(self.follow()),
+            Err(error) => tracing::error!("changes of files are not taken up: {error}"),
+        }
     }
 
-    /// Waits until a file has changed, and takes it up.
-    pub(super) async fn follow(&mut self) {
+    /// Takes up what changes, and what it is asked for, until nobody can ask any more.
+    async fn follow(&mut self) {
         loop {
-            match &mut self.files.watch {
-                Some(watch) => watch.settled().await,
-                None => std::future::pending().await,
-            }
-            let now = Fingerprint::take(&self.files.sources);
-            if let Some(path) = now.changed_since(&self.files.seen) {
-                let why = format!("`{}` has changed", path.display());
-                self.reload(&why).await;
-                return;
-            }
+            let why = tokio::select! {
+                asked = self.asked.recv() => match asked {
+                    Some(why) => why,
+                    None => return,
+                },
+                path = self.files.changed() => format!("`{path}` has changed"),
+            };
+            self.reload(&why).await;
         }
     }
 
     /// Reads everything anew and serves it, or says why not and goes on as before.
-    pub(super) async fn reload(&mut self, why: &str) {
-        let (before, read) = self.read_calmly().await;
-        let outcome = match read {
-            Ok(config) => self.renew(Arc::new(config)).await,
-            Err((problems, sources)) => {
-                self.files.sources.extend(sources.unwrap_or_default());
-                Err(problems)
-            }
+    async fn reload(&mut self, why: &str) {
+        let read = self.files.read().map(Arc::new);
+        let outcome = match &read {
+            Ok(config) => self.renew(config).await,
+            Err(problems) => Err(problems.clone()),
         };
-        match outcome {
+        match &outcome {
             Ok(number) => tracing::info!("reloaded, since {why}: generation {number} is served"),
             Err(problems) => {
                 let live = self.renewal.live();
                 tracing::error!("not reloaded, though {why}; generation {live} goes on:\n{problems}");
             }
         }
-        self.files.seen = Fingerprint::take(&self.files.sources).since(&before);
-        if let Some(watch) = &mut self.files.watch {
-            watch.follow(&self.files.sources);
-        }
+        self.files.follow(read.as_deref().ok(), outcome.is_ok());
     }
 
-    /// Reads everything anew while nobody writes, and what the files were like then.
-    async fn read_calmly(&self) -> (Fingerprint, Result<Config, (String, Option<Sources>)>) {
-        let mut tries = 0;
-        loop {
-            let before = Fingerprint::take(&self.files.sources);
-            let read = (self.reread)();
-            let is_written = before.has_emptied(&self.files.seen) || Fingerprint::take(&self.files.sources) != before;
-            if !is_written || tries == TRIES {
-                return (before, read);
-            }
-            tries += 1;
-            tokio::time::sleep(PAUSE).await;
-        }
-    }
-
-    async fn renew(&mut self, config: Arc<Config>) -> Result<u64, String> {
-        let sources = Sources::of(&config);
+    async fn renew(&mut self, config: &Arc<Config>) -> Result<u64, String> {
         // Not before the scripts are known to be good: what is applied stays.
         let migrate = || db::migrate(&config.databases).map_err(|error| vec![error.to_string()]);
-        match self.renewal.renew(&config, migrate).await {
-            Ok(number) => {
-                self.say_what_stays(&config);
-                (self.config, self.files.sources) = (config, sources);
-                Ok(number)
-            }
-            Err(problems) => {
-                // The mistake may be mended in a file that was not there before.
-                self.files.sources.extend(sources);
-                Err(problems.join("\n"))
-            }
-        }
+        let number = self.renewal.renew(config, migrate).await.map_err(|problems| problems.join("\n"))?;
+        self.say_what_stays(config);
+        self.config = config.clone();
+        Ok(number)
     }
 
     fn say_what_stays(&self, new: &Config) {
