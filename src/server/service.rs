@@ -77,17 +77,18 @@ impl Service {
     }
 
     /// Whether there are more requests than shall be answered.
-    fn is_busy(&self) -> bool {
+    pub(super) fn is_busy(&self) -> bool {
         self.0.in_flight.get() > self.0.most
     }
 
     /// A request has ended, in one way or another.
-    pub(super) fn ended(&self, logs: &Logs, record: &Record<'_>) {
-        let state = &self.0;
-        state.in_flight.set(state.in_flight.get() - 1);
-        if !logs.is_empty() {
-            state.logged.borrow_mut().write(logs, record);
-        }
+    pub(super) fn ended(&self) {
+        self.0.in_flight.set(self.0.in_flight.get() - 1);
+    }
+
+    /// Notes a request that has ended.
+    pub(super) fn log(&self, logs: &Logs, record: &Record<'_>) {
+        self.0.logged.borrow_mut().write(logs, record);
     }
 }
 
@@ -107,25 +108,21 @@ impl Serve for Service {
         let (site, path_info) = generation.site(authority, &connection.local, head.uri.path());
         let coding = if matches!(upload, Upload::None) { None } else { refused_coding(&head.headers) };
         let refused = state.refuse(&site, &head, mistake, coding);
-        let refused = refused.or_else(|| site.filters.as_ref()?.preflight(&head));
+        let refused = refused.or_else(|| site.filters.as_ref()?.preflight(&head)).map(Box::new);
         let request = Rc::new(site.request(head, path_info, upload, connection, id));
         let mut in_flight = InFlight::new(self.clone(), site, request);
         async move {
             let mut response = match refused {
-                Some(response) => response,
+                Some(response) => *response,
                 None => in_flight.site.chain.answer(&in_flight.request).await,
             };
-            if let Some(filters) = &in_flight.site.filters {
-                // Who has too much to do looks for no documents.
-                let is_busy = in_flight.service.is_busy();
-                if let Some(path) = filters.document(&response).filter(|_| !is_busy) {
-                    response = Box::pin(generation.with_document(path, &in_flight.request, response)).await;
-                }
-                filters.apply(&in_flight.request.head, &mut response);
+            if in_flight.site.filters.is_some() {
+                response = Box::pin(in_flight.filtered(&generation, response)).await;
             }
             response.headers_mut().entry(header::SERVER).or_insert_with(|| generation.server.clone());
             in_flight.answered(&response);
-            in_flight.until_sent(response)
+            in_flight.until_sent(&mut response);
+            response
         }
     }
 }
