@@ -3,10 +3,13 @@
 mod call;
 mod check;
 mod configuration;
+mod control;
 mod db;
 mod new;
 mod reference;
+mod reload;
 mod serve;
+mod status;
 mod test;
 
 use std::io::{self, Write};
@@ -52,6 +55,8 @@ enum Command {
     New(new::New),
     Call(call::Call),
     Test(test::Test),
+    Status(status::Status),
+    Reload(reload::Reload),
     Db(db::Db),
     Reference(reference::Reference),
 }
@@ -142,6 +147,8 @@ fn execute(arguments: &Arguments) -> Result<ExitCode, Refusal> {
         Some(Command::New(new)) => new::run(new),
         Some(Command::Call(call)) => call::run(call, &config()?),
         Some(Command::Test(test)) => test::run(test, config()?),
+        Some(Command::Status(status)) => status::run(status, arguments.conf.as_deref()),
+        Some(Command::Reload(reload)) => reload::run(reload, arguments.conf.as_deref()),
         Some(Command::Db(db)) => db::run(db, &config()?),
         Some(Command::Reference(reference)) => reference::run(reference),
         None if serving.test => check::run(&config()?, serving.connect),

@@ -99,7 +99,7 @@ impl InFlight {
 impl Drop for InFlight {
     fn drop(&mut self) {
         if self.site.logs.is_empty() {
-            return self.service.ended();
+            return self.service.ended(self.status);
         }
         let none = HeaderMap::new();
         let record = Record {
@@ -110,7 +110,7 @@ impl Drop for InFlight {
             times: self.times(),
         };
         self.service.log(&self.site.logs, &record);
-        self.service.ended();
+        self.service.ended(self.status);
     }
 }
 

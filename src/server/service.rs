@@ -14,6 +14,7 @@ use crate::generation::{Generation, Site};
 use crate::http::{Connection, Id, Response, Upload};
 use crate::net::Serve;
 use crate::script::check_target;
+use crate::status::{self, Counters};
 
 /// What serves the connections of a worker. Clones are the same.
 #[derive(Clone)]
@@ -31,6 +32,9 @@ struct State {
     most: usize,
     next_id: Cell<u64>,
     logged: RefCell<Buffers>,
+    /// Answers by the first digit of their status, until they are handed on.
+    answered: Cell<[u64; 6]>,
+    counters: Arc<Counters>,
 }
 
 impl Service {
@@ -46,6 +50,8 @@ impl Service {
             most,
             next_id: Cell::new(first_id),
             logged: RefCell::default(),
+            answered: Cell::default(),
+            counters: status::counters(),
         }))
     }
 
@@ -76,14 +82,28 @@ impl Service {
         self.0.logged.borrow_mut().flush_all();
     }
 
+    /// Hands on what was counted; `connections` are open.
+    pub(super) fn count(&self, connections: usize) {
+        let (state, counters) = (&self.0, &self.0.counters);
+        counters.connections.store(connections as u64, Ordering::Relaxed);
+        counters.in_flight.store(state.in_flight.get() as u64, Ordering::Relaxed);
+        for (counter, more) in counters.answers.iter().zip(state.answered.take()) {
+            counter.fetch_add(more, Ordering::Relaxed);
+        }
+    }
+
     /// Whether there are more requests than shall be answered.
     pub(super) fn is_busy(&self) -> bool {
         self.0.in_flight.get() > self.0.most
     }
 
     /// A request has ended, in one way or another.
-    pub(super) fn ended(&self) {
-        self.0.in_flight.set(self.0.in_flight.get() - 1);
+    pub(super) fn ended(&self, status: StatusCode) {
+        let state = &self.0;
+        state.in_flight.set(state.in_flight.get() - 1);
+        let mut answered = state.answered.get();
+        answered[usize::from(status.as_u16() / 100).min(6) % 6] += 1;
+        state.answered.set(answered);
     }
 
     /// Notes a request that has ended.

@@ -1,6 +1,7 @@
 //! One worker: a thread with a runtime of its own, from its start to its end.
 
 use std::hash::{BuildHasher, RandomState};
+use std::rc::Rc;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
@@ -89,7 +90,7 @@ impl Task {
             let live = live.clone();
             async move { live.sweep().await }
         });
-        tokio::task::spawn_local(write_logs(service.clone()));
+        tokio::task::spawn_local(each_second(service.clone(), live.clone()));
         tokio::task::spawn_local(obey(self.orders, engines, service.clone()));
         let logged = service.clone();
         let serve = {
@@ -106,6 +107,7 @@ impl Task {
         }
         live.finish(self.grace).await;
         logged.write_logs();
+        logged.count(live.len());
     }
 }
 
@@ -130,11 +132,12 @@ fn whole_seconds(duration: Duration) -> u32 {
     u32::try_from(duration.as_millis().div_ceil(1000)).unwrap_or(u32::MAX)
 }
 
-/// The access logs are written out at least once a second.
-async fn write_logs(service: Service) {
+/// The access logs are written out at least once a second, and what was counted is handed on.
+async fn each_second(service: Service, live: Rc<Live>) {
     let mut ticks = tokio::time::interval(Duration::from_secs(1));
     loop {
         ticks.tick().await;
         service.write_logs();
+        service.count(live.len());
     }
 }

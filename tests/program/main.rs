@@ -3,6 +3,7 @@
 
 mod calls;
 mod command_line;
+mod control;
 mod db;
 mod limits;
 mod process;
