@@ -15,6 +15,7 @@ mod test;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::SystemTime;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand};
@@ -153,9 +154,10 @@ fn execute(arguments: &Arguments) -> Result<ExitCode, Refusal> {
         Some(Command::Reference(reference)) => reference::run(reference),
         None if serving.test => check::run(&config()?, serving.connect),
         None => {
+            let begun = SystemTime::now();
             let config = config()?;
             let named = arguments.conf.clone();
-            serve::run(config, Box::new(move || configuration::reread(named.as_deref(), &overrides)))
+            serve::run(config, begun, Box::new(move || configuration::reread(named.as_deref(), &overrides)))
         }
     }
 }

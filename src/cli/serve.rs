@@ -10,7 +10,7 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use self::control::Control;
 use self::files::Files;
@@ -28,13 +28,13 @@ use crate::status;
 /// How long the last lines of the logs may take to be written.
 const LAST_LINES: Duration = Duration::from_secs(2);
 
-/// Serves a configuration, and what `reread` gives when a file has changed.
-pub(super) fn run(config: Config, reread: Reread) -> Result<ExitCode, Refusal> {
+/// Serves a configuration, whose reading began at `read_from`, and what `reread` gives when a file has changed.
+pub(super) fn run(config: Config, read_from: SystemTime, reread: Reread) -> Result<ExitCode, Refusal> {
     let begun = Instant::now();
     let system = |error: io::Error| Refusal::System(error.to_string());
     let _log = error_log::install(&config.error_log).map_err(system)?;
     // Before anybody can know of the process, too: no change from now on goes unseen.
-    let files = Files::of(&config, reread);
+    let files = Files::of(&config, reread, read_from);
     std::panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
     // Before anybody can know of the process: from now on no signal ends it unseen.
     let runtime = tokio::runtime::LocalRuntime::new().map_err(system)?;

@@ -261,14 +261,17 @@ Where something is wrong the error log says it in the form of `rhaid -t`, and th
 - What a script's top level holds starts afresh; `store::` and the pools of databases whose settings are the same stay.
 - `listen`, `num-threads`, `max-connections`, `max-requests`, `http1-request-timeout`, `pid-file`, `user` and `error-log` need a
   restart, which the log says; the rest is taken up.
-- Not noticed by itself, so far: a folder that is deleted and made again, one further up that is replaced, and an import from a folder
-  that was not there. Send SIGHUP after such a change.
+- Each step from the root to a file is watched: folders that are replaced, deleted and made again, or come later, links that are swapped,
+  and modules that an import looked for. Only of folders in which everybody makes files, such as `/tmp`, it goes unnoticed that one
+  directly below is replaced.
+- A file that somebody still has open and writes to is waited for until it is closed, or nothing was written for two seconds; one that
+  was emptied, for three.
 - `rhaid reload` lets the running server reload, waits, and ends with 0, or with 78 and the mistakes, so that a deploy script knows.
   `rhaid status` says which generation is served, since when and by what, and what was refused last; `status: ON` serves that at a path.
   Both speak to the server over a socket that its user alone may open: beside the pid file (`rhaid.pid`: `rhaid.sock`), and in
   `rhaid-UID/` of the folder for temporary files, so that it is found where no pid file is named. Root finds another user's by the first.
-- SIGHUP reloads at once. `watch: OFF` or `--no-watch` leaves it at that. Where the system can't watch files they are looked at once a
-  second, and a line says so.
+- SIGHUP reloads at once. `watch: OFF` or `--no-watch` leaves it at that. Where the system can't watch files (inotify has run out), or
+  doesn't hear of changes (NFS, SMB, FUSE, 9p and the like), they are looked at once a second, and a line says so.
 
 ## Faults of scripts
 

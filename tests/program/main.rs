@@ -9,6 +9,7 @@ mod limits;
 mod process;
 mod reload;
 mod samples;
+mod saving;
 mod secrets;
 mod served;
 mod sockets;

@@ -116,7 +116,7 @@ impl Reloader {
                 tracing::error!("not reloaded, though {why}; generation {live} goes on:\n{problems}");
             }
         }
-        self.files.follow(read.as_deref().ok(), outcome.is_ok());
+        self.files.follow(read.as_deref().ok().filter(|_| outcome.is_ok()));
         outcome
     }
 
