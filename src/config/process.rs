@@ -43,7 +43,6 @@ impl Process {
             ("max-connections", self.max_connections != new.max_connections),
             ("max-requests", self.max_requests != new.max_requests),
             ("http1-request-timeout", self.request_timeout != new.request_timeout),
-            ("pid-file", self.pid_file != new.pid_file),
             ("user", self.user != new.user),
         ];
         changed.into_iter().filter(|(_, has_changed)| *has_changed).map(|(name, _)| name).collect()

@@ -259,8 +259,8 @@ content, so that editors' temporary files and a save that changes nothing reload
 Where something is wrong the error log says it in the form of `rhaid -t`, and the old generation goes on until it is mended.
 
 - What a script's top level holds starts afresh; `store::` and the pools of databases whose settings are the same stay.
-- `listen`, `num-threads`, `max-connections`, `max-requests`, `http1-request-timeout`, `pid-file`, `user` and `error-log` need a
-  restart, which the log says; the rest is taken up.
+- `listen`, `num-threads`, `max-connections`, `max-requests`, `http1-request-timeout` and `user` need a restart, which the log says; the
+  rest is taken up.
 - Each step from the root to a file is watched: folders that are replaced, deleted and made again, or come later, links that are swapped,
   and modules that an import looked for. Only of folders in which everybody makes files, such as `/tmp`, it goes unnoticed that one
   directly below is replaced.
@@ -270,6 +270,8 @@ Where something is wrong the error log says it in the form of `rhaid -t`, and th
   `rhaid status` says which generation is served, since when and by what, and what was refused last; `status: ON` serves that at a path.
   Both speak to the server over a socket that its user alone may open: beside the pid file (`rhaid.pid`: `rhaid.sock`), and in
   `rhaid-UID/` of the folder for temporary files, so that it is found where no pid file is named. Root finds another user's by the first.
+- SIGUSR1 opens all log files anew: for whoever rotates logs by renaming them. Without the signal it is noticed within a second, while
+  lines come. `copytruncate` needs no signal.
 - SIGHUP reloads at once. `watch: OFF` or `--no-watch` leaves it at that. Where the system can't watch files (inotify has run out), or
   doesn't hear of changes (NFS, SMB, FUSE, 9p and the like), they are looked at once a second, and a line says so.
 

@@ -6,6 +6,7 @@ mod command_line;
 mod control;
 mod db;
 mod limits;
+mod logs;
 mod process;
 mod reload;
 mod samples;

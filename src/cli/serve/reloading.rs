@@ -9,8 +9,10 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
 use super::files::Files;
+use super::pid_file::SharedPidFile;
 use crate::config::Config;
 use crate::db;
+use crate::error_log;
 use crate::server::Renewal;
 use crate::status;
 
@@ -36,13 +38,20 @@ struct Reloader {
     config: Arc<Config>,
     asked: UnboundedReceiver<Ask>,
     listeners: Vec<String>,
+    pid_file: SharedPidFile,
 }
 
 impl Reloading {
     /// Follows the files of `config`, which is served already, at `listeners`.
-    pub(super) fn start(config: Arc<Config>, files: Files, renewal: Renewal, listeners: Vec<String>) -> Reloading {
+    pub(super) fn start(
+        config: Arc<Config>,
+        files: Files,
+        renewal: Renewal,
+        listeners: Vec<String>,
+        pid_file: SharedPidFile,
+    ) -> Reloading {
         let (ask, asked) = unbounded_channel();
-        let reloader = Reloader { files, renewal, config, asked, listeners };
+        let reloader = Reloader { files, renewal, config, asked, listeners, pid_file };
         let started = thread::Builder::new().name("reload".to_owned()).spawn(|| reloader.run());
         if let Err(error) = started {
             tracing::error!("changes of files are not taken up: {error}");
@@ -121,9 +130,20 @@ impl Reloader {
     }
 
     async fn renew(&mut self, config: &Arc<Config>) -> Result<u64, String> {
+        let has_other_log = self.config.error_log != config.error_log;
+        let log = has_other_log.then(|| error_log::open(&config.error_log)).transpose().map_err(|it| it.to_string())?;
         // Not before the scripts are known to be good: what is applied stays.
         let migrate = || db::migrate(&config.databases).map_err(|error| vec![error.to_string()]);
         let number = self.renewal.renew(config, migrate).await.map_err(|problems| problems.join("\n"))?;
+        if let Some(log) = log {
+            log.put_in_place();
+        }
+        let pid_file = &config.process.pid_file;
+        if *pid_file != self.config.process.pid_file
+            && let Err(message) = self.pid_file.move_to(pid_file.as_deref())
+        {
+            tracing::warn!("{message}");
+        }
         self.say_what_stays(config);
         self.config = config.clone();
         Ok(number)
@@ -133,9 +153,6 @@ impl Reloader {
         let mut fixed = self.config.process.fixed(&new.process);
         if self.config.addresses() != new.addresses() && !fixed.contains(&"listen") {
             fixed.push("listen");
-        }
-        if self.config.error_log != new.error_log {
-            fixed.push("error-log");
         }
         if !fixed.is_empty() {
             tracing::warn!("`{}`: a change of this needs a restart; all else was taken up", fixed.join("`, `"));
