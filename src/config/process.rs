@@ -38,11 +38,6 @@ impl Process {
     /// The directives that a process takes up at its start alone, and that are others in `new`.
     pub fn fixed(&self, new: &Process) -> Vec<&'static str> {
         let changed = [
-            ("listen", self.listen != new.listen),
-            ("num-threads", self.num_threads != new.num_threads),
-            ("max-connections", self.max_connections != new.max_connections),
-            ("max-requests", self.max_requests != new.max_requests),
-            ("http1-request-timeout", self.request_timeout != new.request_timeout),
             ("pid-file", self.pid_file != new.pid_file),
             ("user", self.user != new.user),
         ];

@@ -5,6 +5,7 @@ mod calls;
 mod command_line;
 mod db;
 mod limits;
+mod listen;
 mod process;
 mod reload;
 mod samples;

@@ -91,9 +91,6 @@ impl Reloader {
 
     fn say_what_stays(&self, new: &Config) {
         let mut fixed = self.config.process.fixed(&new.process);
-        if self.config.addresses() != new.addresses() && !fixed.contains(&"listen") {
-            fixed.push("listen");
-        }
         if self.config.error_log != new.error_log {
             fixed.push("error-log");
         }
