@@ -230,6 +230,8 @@ impl Shared<'_> {
         };
         let (mut handlers, mut problems) = (Vec::new(), Vec::new());
         for plan in &path.handlers {
+            // Requests on the worker wait for one script at most, not for all of them.
+            tokio::task::yield_now().await;
             match plan.build(&workshop).await {
                 Ok(handler) => handlers.push(handler),
                 Err(problem) => problems.push(problem),

@@ -1,16 +1,21 @@
 //! Sockets and HTTP/1 on them, for whoever serves requests: a listener, connections, their end.
 //! What a request is for is not known here.
 
+mod bound;
 mod connection;
 mod farewell;
 mod file;
-mod listener;
+mod intake;
 mod live;
+mod newcomers;
+mod outboxes;
 mod socket;
 mod stream;
 
+pub use bound::{Bound, bind, bind_beside};
 pub use connection::{Serve, converse};
-pub use file::{Access, SocketFile, bind_file};
-pub use listener::{Inbox, Outboxes, accept, bind, outboxes};
+pub use file::{Access, Granted, SocketFile, bind_file};
+pub use intake::{Intake, Sockets};
 pub use live::{Clock, Live, Patience};
-pub use stream::{Bound, Stream};
+pub use outboxes::{Inbox, Outbox, Outboxes};
+pub use stream::Stream;

@@ -37,14 +37,7 @@ pub struct Process {
 impl Process {
     /// The directives that a process takes up at its start alone, and that are others in `new`.
     pub fn fixed(&self, new: &Process) -> Vec<&'static str> {
-        let changed = [
-            ("listen", self.listen != new.listen),
-            ("num-threads", self.num_threads != new.num_threads),
-            ("max-connections", self.max_connections != new.max_connections),
-            ("max-requests", self.max_requests != new.max_requests),
-            ("http1-request-timeout", self.request_timeout != new.request_timeout),
-            ("user", self.user != new.user),
-        ];
+        let changed = [("user", self.user != new.user)];
         changed.into_iter().filter(|(_, has_changed)| *has_changed).map(|(name, _)| name).collect()
     }
 }

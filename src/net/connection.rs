@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
+use http::header::{self, HeaderValue};
 use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
@@ -41,12 +42,17 @@ pub trait Serve: Clone + 'static {
     ) -> impl Future<Output = Response> + use<Self>;
 }
 
-/// Serves the requests of a connection until it ends.
-pub async fn converse<S: Serve>(stream: Stream, live: Rc<Live>, server: S) {
+/// Serves the requests of a connection until it ends. It counts as one of the worker's from this call on; `socket` is
+/// the number of the one that it came to.
+pub fn converse<S: Serve>(stream: Stream, socket: u64, live: Rc<Live>, server: S) -> impl Future<Output = ()> {
+    let guard = Guard { entry: live.enter(socket), live };
+    talk(stream, guard, server)
+}
+
+async fn talk<S: Serve>(stream: Stream, guard: Guard, server: S) {
     let Ok((remote, local)) = stream.ends() else { return };
     let connection = Rc::new(Connection::new(remote, local, NEXT_ID.fetch_add(1, Ordering::Relaxed)));
     stream.hurry();
-    let guard = Guard { entry: live.enter(), live };
     let entry = guard.entry.clone();
     let peer = connection.clone();
     let service = service_fn(move |request: http::Request<Incoming>| {
@@ -65,6 +71,9 @@ pub async fn converse<S: Serve>(stream: Stream, live: Rc<Live>, server: S) {
             if response.status() != http::StatusCode::OK && response.status().canonical_reason().is_none() {
                 // hyper would write `<none>`; nginx writes nothing for a status that has no name.
                 response.extensions_mut().insert(ReasonPhrase::from_static(b""));
+            }
+            if answering.0.fate() == Fate::Last {
+                response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
             }
             Ok::<http::Response<Body>, Infallible>(response.map(|body| keep(body, answering)))
         }
@@ -104,7 +113,7 @@ impl<C: Graceful + Unpin> Future for Conversation<'_, C> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         self.entry.watch(context.waker());
         match self.entry.fate() {
-            Fate::Serve => {}
+            Fate::Serve | Fate::Last => {}
             Fate::Finish => Pin::new(&mut self.conversation).finish(),
             Fate::Abort => return Poll::Ready(Ok(())),
         }
@@ -177,7 +186,7 @@ struct Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        self.live.leave(&self.entry);
+        self.live.exit(&self.entry);
     }
 }
 
@@ -226,7 +235,9 @@ mod tests {
         });
         tokio::runtime::LocalRuntime::new()?.block_on(async {
             let stream = Stream::Tcp(tokio::net::TcpStream::from_std(stream)?);
-            converse(stream, Live::new(Patience::default(), Clock::Unwatched), Hello).await;
+            let live = Live::new();
+            live.follow(Patience::default(), Clock::Unwatched, std::iter::once(1));
+            converse(stream, 1, live, Hello).await;
             Ok::<_, io::Error>(())
         })?;
         reading.join().expect("the client does not panic")

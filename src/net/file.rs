@@ -3,13 +3,15 @@
 use std::fs;
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, chown};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use nix::sys::stat::{Mode, umask};
+use nix::sys::stat::{Mode, fchmod, umask};
+use nix::unistd::{Gid, Uid};
+use socket2::{Domain, SockAddr, Socket, Type};
 
-use super::stream::Bound;
+use super::bound::{BACKLOG, Bound, Kind};
 
 /// Whom a socket belongs to, and who may connect.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,6 +30,14 @@ pub struct SocketFile {
     path: PathBuf,
     /// The device and number of its inode, for somebody may have put another there.
     inode: (u64, u64),
+    is_removed: AtomicBool,
+}
+
+/// Another access to a file that is there already; it is as before when this is dropped without having been kept.
+#[derive(Debug)]
+pub struct Granted {
+    path: PathBuf,
+    before: Option<Access>,
 }
 
 impl SocketFile {
@@ -35,14 +45,70 @@ impl SocketFile {
     pub fn path(&self) -> &Path {
         &self.path
     }
+
+    /// Whether it is the file that is found at `path`, which may be another name of it.
+    pub fn is_at(&self, path: &Path) -> bool {
+        !self.is_removed.load(Ordering::Relaxed)
+            && fs::symlink_metadata(path).is_ok_and(|it| (it.dev(), it.ino()) == self.inode)
+    }
+
+    /// Removes it, so that nobody connects any more.
+    pub(super) fn remove(&self) {
+        if self.is_at(&self.path) {
+            // A process that is no longer root may not be able to; the next one replaces it.
+            let _ = fs::remove_file(&self.path);
+        }
+        // The number of the inode may be given to another file.
+        self.is_removed.store(true, Ordering::Relaxed);
+    }
+
+    /// Gives others access to it, as [`bind_file`] would.
+    ///
+    /// # Errors
+    /// If the system does not let it, or if the file was removed.
+    pub fn grant(&self, access: Access) -> io::Result<Granted> {
+        let metadata = fs::symlink_metadata(&self.path)?;
+        let before = Access {
+            owner: Some(metadata.uid()),
+            group: Some(metadata.gid()),
+            permission: Some(metadata.mode() & 0o777),
+        };
+        let granted = Granted { path: self.path.clone(), before: Some(before) };
+        let usual = || {
+            let mask = umask(Mode::from_bits_truncate(0o077));
+            umask(mask);
+            0o777 & !mask.bits()
+        };
+        apply(
+            &self.path,
+            Access {
+                owner: access.owner.or(Some(Uid::effective().as_raw())),
+                group: access.group.or(Some(Gid::effective().as_raw())),
+                permission: access.permission.or_else(|| Some(usual())),
+            },
+        )?;
+        Ok(granted)
+    }
+}
+
+impl Granted {
+    /// Leaves it so.
+    pub fn keep(mut self) {
+        self.before = None;
+    }
+}
+
+impl Drop for Granted {
+    fn drop(&mut self) {
+        if let Some(Err(error)) = self.before.map(|before| apply(&self.path, before)) {
+            tracing::error!("`{}` does not belong to whom it did: {error}", self.path.display());
+        }
+    }
 }
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        if fs::symlink_metadata(&self.path).is_ok_and(|it| (it.dev(), it.ino()) == self.inode) {
-            // A process that is no longer root may not be able to; the next one replaces it.
-            let _ = fs::remove_file(&self.path);
-        }
+        self.remove();
     }
 }
 
@@ -52,23 +118,31 @@ impl Drop for SocketFile {
 /// If somebody listens there, if the file is no socket, or if it can't be made as `access` says.
 pub fn bind_file(path: &Path, access: Access) -> io::Result<Bound> {
     clear(path)?;
-    // Until it belongs to whom it shall, nobody else may connect.
-    let usual = access.permission.map(|_| umask(Mode::from_bits_truncate(0o177)));
-    let bound = UnixListener::bind(path);
-    if let Some(usual) = usual {
-        umask(usual);
+    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    if access.permission.is_some() {
+        // Until it belongs to whom it shall, nobody else may connect. Linux makes the file as the socket is; elsewhere
+        // there is a moment. The process's mask, which does it everywhere, is that of its other threads, too.
+        let _ = fchmod(&socket, Mode::from_bits_truncate(0o600));
     }
-    let listener = bound?;
+    socket.bind(&SockAddr::unix(path)?)?;
     let metadata = fs::symlink_metadata(path)?;
-    let file = SocketFile { path: path.to_owned(), inode: (metadata.dev(), metadata.ino()) };
+    let inode = (metadata.dev(), metadata.ino());
+    let file = SocketFile { path: path.to_owned(), inode, is_removed: AtomicBool::new(false) };
+    socket.listen(BACKLOG)?;
+    apply(path, access)?;
+    socket.set_nonblocking(true)?;
+    Ok(Bound::new(Kind::Unix(socket.into(), file)))
+}
+
+/// The owner first: who is no longer the owner can't say who may connect, but root, who alone can give files away.
+fn apply(path: &Path, access: Access) -> io::Result<()> {
     if access.owner.is_some() || access.group.is_some() {
         chown(path, access.owner, access.group)?;
     }
-    if let Some(permission) = access.permission {
-        fs::set_permissions(path, fs::Permissions::from_mode(permission))?;
+    match access.permission {
+        Some(permission) => fs::set_permissions(path, fs::Permissions::from_mode(permission)),
+        None => Ok(()),
     }
-    listener.set_nonblocking(true)?;
-    Ok(Bound::Unix(listener, Arc::new(file)))
 }
 
 /// Removes what a process left behind that did not end by itself.
@@ -85,6 +159,8 @@ fn clear(path: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::net::UnixListener;
+
     use super::*;
 
     fn mode(path: &Path) -> u32 {
@@ -98,10 +174,8 @@ mod tests {
         let bound = bind_file(&path, Access { permission: Some(0o620), ..Access::default() }).unwrap();
         assert_eq!(mode(&path), 0o620);
         assert_eq!(bound.address().unwrap(), format!("unix:{}", path.display()));
-        let other = bound.try_clone().unwrap();
-        drop(bound);
         assert_eq!(bind_file(&path, Access::default()).unwrap_err().kind(), io::ErrorKind::AddrInUse);
-        drop(other);
+        drop(bound);
         assert!(!path.exists());
     }
 
@@ -128,5 +202,23 @@ mod tests {
         assert!(path.exists());
         drop(successor);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn another_access_can_be_taken_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.sock");
+        let bound = bind_file(&path, Access { permission: Some(0o600), ..Access::default() }).unwrap();
+        let open = Access { permission: Some(0o666), ..Access::default() };
+        let granted = bound.file().unwrap().grant(open).unwrap();
+        assert_eq!(mode(&path), 0o666);
+        drop(granted);
+        assert_eq!(mode(&path), 0o600);
+        bound.file().unwrap().grant(open).unwrap().keep();
+        assert_eq!(mode(&path), 0o666);
+        bound.file().unwrap().grant(Access::default()).unwrap().keep();
+        let other = folder.path().join("b.sock");
+        let _usual = bind_file(&other, Access::default()).unwrap();
+        assert_eq!(mode(&path), mode(&other));
     }
 }

@@ -31,10 +31,17 @@ pub struct Live {
     entries: RefCell<HashMap<u64, Rc<Entry>>>,
     fate: Cell<Fate>,
     next: Cell<u64>,
-    seconds: Rc<Cell<u32>>,
-    patience: Patience,
-    clock: Clock,
+    time: Rc<Time>,
+    patience: Cell<Patience>,
+    /// The numbers of the sockets that are listened on.
+    sockets: RefCell<Vec<u64>>,
     emptied: Notify,
+}
+
+/// What connections know of the time.
+struct Time {
+    seconds: Cell<u32>,
+    clock: Cell<Clock>,
 }
 
 /// Whether it is noted when the first byte of a request comes.
@@ -49,10 +56,11 @@ pub enum Clock {
 /// What is known of one connection.
 pub(super) struct Entry {
     id: u64,
-    seconds: Rc<Cell<u32>>,
+    /// The number of the socket that it came to.
+    socket: u64,
+    time: Rc<Time>,
     moved: Cell<u32>,
     head_since: Cell<Option<u32>>,
-    clock: Clock,
     first_byte: Cell<Option<Instant>>,
     state: Cell<State>,
     fate: Cell<Fate>,
@@ -75,24 +83,47 @@ enum State {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
     Serve,
-    /// It ends when the request in flight is answered.
+    /// The next answer is its last, and says so: a client that is about to ask gets what it asks for.
+    Last,
+    /// It ends when the request in flight is answered, or at once if there is none.
     Finish,
     /// It ends at once.
     Abort,
 }
 
 impl Live {
-    /// No connections yet.
-    pub fn new(patience: Patience, clock: Clock) -> Rc<Live> {
+    /// No connections yet, and none that shall last.
+    pub fn new() -> Rc<Live> {
         Rc::new(Live {
             entries: RefCell::default(),
             fate: Cell::new(Fate::Serve),
             next: Cell::new(0),
-            seconds: Rc::default(),
-            patience,
-            clock,
+            time: Rc::new(Time { seconds: Cell::new(0), clock: Cell::new(Clock::Unwatched) }),
+            patience: Cell::default(),
+            sockets: RefCell::default(),
             emptied: Notify::new(),
         })
+    }
+
+    /// From now on connections do nothing for so long, and those that did not come to one of the `sockets` end with
+    /// their next answer.
+    pub fn follow(&self, patience: Patience, clock: Clock, sockets: impl Iterator<Item = u64>) {
+        self.patience.set(patience);
+        self.time.clock.set(clock);
+        self.sockets.replace(sockets.collect());
+        for entry in self.entries.borrow().values() {
+            entry.fate.set(self.fate_of(entry.socket, entry.fate.get()));
+        }
+    }
+
+    /// The fate of what came to a socket, if nothing else has been decided.
+    fn fate_of(&self, socket: u64, decided: Fate) -> Fate {
+        match decided {
+            Fate::Finish | Fate::Abort => decided,
+            Fate::Serve | Fate::Last if self.fate.get() != Fate::Serve => self.fate.get(),
+            _ if self.sockets.borrow().contains(&socket) => Fate::Serve,
+            _ => Fate::Last,
+        }
     }
 
     /// Number of connections.
@@ -111,10 +142,10 @@ impl Live {
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
-            let now = self.seconds.get() + 1;
-            self.seconds.set(now);
+            let now = self.time.seconds.get() + 1;
+            self.time.seconds.set(now);
             for entry in self.entries.borrow().values() {
-                if entry.is_stuck(now, self.patience) {
+                if entry.is_stuck(now, self.patience.get()) {
                     entry.decide(Fate::Abort);
                 }
             }
@@ -127,6 +158,16 @@ impl Live {
         if tokio::time::timeout(grace, self.gone()).await.is_err() {
             tracing::warn!("{} connections are cut after {} s", self.len(), grace.as_secs());
             self.decide_all(Fate::Abort);
+            self.gone().await;
+        }
+    }
+
+    /// Ends all connections with their next answer; those on which nobody has asked for anything after `grace` then.
+    /// Whoever waits for an answer gets it, however long that takes.
+    pub async fn leave(&self, grace: Duration) {
+        self.decide_all(Fate::Last);
+        if tokio::time::timeout(grace, self.gone()).await.is_err() {
+            self.decide_all(Fate::Finish);
             self.gone().await;
         }
     }
@@ -145,18 +186,18 @@ impl Live {
         }
     }
 
-    pub(super) fn enter(&self) -> Rc<Entry> {
+    pub(super) fn enter(&self, socket: u64) -> Rc<Entry> {
         let id = self.next.get();
         self.next.set(id + 1);
         let entry = Rc::new(Entry {
             id,
-            seconds: self.seconds.clone(),
-            moved: Cell::new(self.seconds.get()),
+            socket,
+            time: self.time.clone(),
+            moved: Cell::new(self.time.seconds.get()),
             head_since: Cell::new(None),
-            clock: self.clock,
             first_byte: Cell::new(None),
             state: Cell::new(State::Idle),
-            fate: Cell::new(self.fate.get()),
+            fate: Cell::new(self.fate_of(socket, Fate::Serve)),
             is_blocked: Cell::new(false),
             has_unread: Cell::new(false),
             waker: RefCell::new(Waker::noop().clone()),
@@ -165,7 +206,7 @@ impl Live {
         entry
     }
 
-    pub(super) fn leave(&self, entry: &Entry) {
+    pub(super) fn exit(&self, entry: &Entry) {
         self.entries.borrow_mut().remove(&entry.id);
         if self.is_empty() {
             self.emptied.notify_waiters();
@@ -175,10 +216,10 @@ impl Live {
 
 impl Entry {
     pub(super) fn read(&self) {
-        self.moved.set(self.seconds.get());
+        self.moved.set(self.time.seconds.get());
         if self.state.get() == State::Idle && self.head_since.get().is_none() {
-            self.head_since.set(Some(self.seconds.get()));
-            if self.clock == Clock::Watched {
+            self.head_since.set(Some(self.time.seconds.get()));
+            if self.time.clock.get() == Clock::Watched {
                 self.first_byte.set(Some(Instant::now()));
             }
         }
@@ -193,9 +234,9 @@ impl Entry {
     /// Bytes were written. A head that came meanwhile could not be looked at before.
     pub(super) fn wrote(&self) {
         self.is_blocked.set(false);
-        self.moved.set(self.seconds.get());
+        self.moved.set(self.time.seconds.get());
         if self.head_since.get().is_some() {
-            self.head_since.set(Some(self.seconds.get()));
+            self.head_since.set(Some(self.time.seconds.get()));
         }
     }
 
@@ -225,7 +266,7 @@ impl Entry {
     }
 
     pub(super) fn answered(&self) {
-        self.moved.set(self.seconds.get());
+        self.moved.set(self.time.seconds.get());
         self.state.set(State::Idle);
     }
 

@@ -1,74 +1,35 @@
 //! The two kinds of sockets, as one.
 
 use std::io;
-use std::net::{TcpListener as StdTcpListener, TcpStream as StdTcpStream};
-use std::os::unix::net::{UnixListener as StdUnixListener, UnixStream as StdUnixStream};
+use std::net::TcpStream as StdTcpStream;
+use std::os::unix::net::UnixStream as StdUnixStream;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
-use super::file::SocketFile;
+use super::bound::{Bound, Kind};
 use crate::http::Endpoint;
-
-/// A socket that listens. Clones are the same.
-#[derive(Debug)]
-pub enum Bound {
-    /// On a port.
-    Tcp(StdTcpListener),
-    /// On a file, which is removed when the last clone is dropped.
-    Unix(StdUnixListener, Arc<SocketFile>),
-}
-
-impl Bound {
-    /// The same socket once more.
-    ///
-    /// # Errors
-    /// If there are no file descriptors left.
-    pub fn try_clone(&self) -> io::Result<Bound> {
-        Ok(match self {
-            Bound::Tcp(listener) => Bound::Tcp(listener.try_clone()?),
-            Bound::Unix(listener, file) => Bound::Unix(listener.try_clone()?, Arc::clone(file)),
-        })
-    }
-
-    /// Where it listens, as people write it: `http://127.0.0.1:8080/`, `unix:/run/rhaid.sock`.
-    ///
-    /// # Errors
-    /// If the system does not say.
-    pub fn address(&self) -> io::Result<String> {
-        Ok(match self {
-            Bound::Tcp(listener) => match listener.local_addr()? {
-                // Nobody can ask for all addresses; this one is among them.
-                all if all.ip().is_unspecified() => format!("http://localhost:{}/", all.port()),
-                one => format!("http://{one}/"),
-            },
-            Bound::Unix(_, file) => format!("unix:{}", file.path().display()),
-        })
-    }
-}
 
 /// A socket that this worker listens on.
 pub(super) enum Listener {
     Tcp(TcpListener),
-    /// The file stays for as long as somebody listens.
-    Unix(UnixListener, #[expect(dead_code, reason = "kept for its end")] Arc<SocketFile>),
+    Unix(UnixListener),
 }
 
 impl Listener {
-    pub fn new(bound: Bound) -> io::Result<Listener> {
-        Ok(match bound {
-            Bound::Tcp(listener) => Listener::Tcp(TcpListener::from_std(listener)?),
-            Bound::Unix(listener, file) => Listener::Unix(UnixListener::from_std(listener)?, file),
+    pub fn new(bound: &Bound) -> io::Result<Listener> {
+        Ok(match bound.kind() {
+            Kind::Tcp(listener) => Listener::Tcp(TcpListener::from_std(listener.try_clone()?)?),
+            Kind::Unix(listener, _) => Listener::Unix(UnixListener::from_std(listener.try_clone()?)?),
         })
     }
 
     pub async fn accept(&self) -> io::Result<Stream> {
         match self {
             Listener::Tcp(listener) => listener.accept().await.map(|(stream, _)| Stream::Tcp(stream)),
-            Listener::Unix(listener, _) => listener.accept().await.map(|(stream, _)| Stream::Unix(stream)),
+            Listener::Unix(listener) => listener.accept().await.map(|(stream, _)| Stream::Unix(stream)),
         }
     }
 }

@@ -40,8 +40,10 @@ impl Local {
         });
         let port = ports.next().unwrap_or(0);
         let address = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let service = Service::new(generation, 0, Arc::default(), 1);
+        service.limit(config.process.max_requests);
         Ok(Local {
-            service: Service::new(generation, Arc::default(), 1, config.process.max_requests),
+            service,
             connection: Rc::new(Connection::new(address(0), address(port), 1)),
             authority: authority(config, port),
         })

@@ -1,24 +1,31 @@
-//! How all workers get another generation at once: each makes it ready, and when all have it a single
-//! number says that it is the live one.
+//! How all workers get another generation at once: each makes it ready, what it listens on is bound, and when all is
+//! there a single number says that it is the live one. Only then is closed what it does not listen on.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use tokio::sync::mpsc::UnboundedSender;
-use tokio::sync::oneshot;
-
-use super::worker::Order;
+use super::Refusal;
+use super::addresses::{Moment, wanted};
+use super::crew::{Answer, Crew, Taken};
+use super::sockets::Sockets;
 use crate::config::Config;
+
+/// After which time it is said that a worker lets a reload wait.
+const BUSY: Duration = Duration::from_secs(10);
 
 /// Gives the workers other generations.
 pub struct Renewal {
     live: Arc<AtomicU64>,
-    workers: Vec<UnboundedSender<Order>>,
+    crew: Crew,
+    sockets: Arc<Mutex<Sockets>>,
+    /// What is served.
+    config: Arc<Config>,
 }
 
 impl Renewal {
-    pub(super) fn new(live: Arc<AtomicU64>, workers: Vec<UnboundedSender<Order>>) -> Renewal {
-        Renewal { live, workers }
+    pub(super) fn new(live: Arc<AtomicU64>, crew: Crew, sockets: Arc<Mutex<Sockets>>, config: Arc<Config>) -> Renewal {
+        Renewal { live, crew, sockets, config }
     }
 
     /// The number of the generation that is served; the first is 1.
@@ -26,8 +33,13 @@ impl Renewal {
         self.live.load(Ordering::Acquire)
     }
 
-    /// Lets every worker build the generation of `config`, then does `last`, which may still refuse it; only then
-    /// do they serve it, all at once. Requests in flight end on the generation that they began with.
+    /// Where the server listens, as people write it.
+    pub fn addresses(&self) -> Vec<String> {
+        lock(&self.sockets).open()
+    }
+
+    /// Lets every worker build the generation of `config` and binds its addresses, then does `last`, which may still
+    /// refuse it; only then do they serve it, all at once. Requests in flight end on the generation that they began with.
     ///
     /// # Errors
     /// All that is wrong with it; the old one goes on.
@@ -38,31 +50,61 @@ impl Renewal {
     ) -> Result<u64, Vec<String>> {
         // One that was refused had the same number; the workers have forgotten it before they are told of this.
         let number = self.live() + 1;
-        let outcome = self.prepare(number, config).await.and_then(|()| last());
-        if outcome.is_ok() {
-            self.live.store(number, Ordering::Release);
-        }
-        for worker in &self.workers {
-            // One that has ended serves no requests.
-            let _ = worker.send(Order::Settle);
-        }
-        outcome.map(|()| number)
-    }
-
-    async fn prepare(&self, number: u64, config: &Arc<Config>) -> Result<(), Vec<String>> {
-        let mut answers = Vec::new();
-        for worker in &self.workers {
-            let (answer, answered) = oneshot::channel();
-            if worker.send(Order::Prepare { number, config: config.clone(), answer }).is_ok() {
-                answers.push(answered);
+        let built = self.build(number, config).await;
+        let outcome = built.and_then(|()| self.bind(config)).and_then(|()| last());
+        match outcome {
+            Ok(()) => {
+                self.config = config.clone();
+                self.live.store(number, Ordering::Release);
+                // The generation is served by all; whoever is busy takes the rest, such as what it listens on, later.
+                let _ = tokio::time::timeout(BUSY, self.take_up().by_all()).await;
+                Ok(number)
+            }
+            Err(problems) => {
+                self.crew.forget();
+                let sockets = lock(&self.sockets).forget();
+                self.crew.share(&self.config.process, &sockets);
+                Err(problems)
             }
         }
+    }
+
+    /// Lets the workers serve what is live, and listen where it says.
+    pub(super) fn take_up(&mut self) -> Taken {
+        let sockets = lock(&self.sockets).take_up();
+        self.crew.take_up(&self.config.process, &sockets)
+    }
+
+    async fn build(&mut self, number: u64, config: &Arc<Config>) -> Result<(), Vec<String>> {
+        let answers = self.crew.prepare(number, config).map_err(|error| vec![format!("no more workers: {error}")])?;
         let mut outcome = Ok(());
         for answer in answers {
             // All of them build the same, and find the same mistakes.
-            let ended = |_| Err(vec!["a worker ended meanwhile".to_owned()]);
-            outcome = outcome.and(answer.await.unwrap_or_else(ended));
+            outcome = outcome.and(wait_for(answer).await);
         }
-        outcome
+        outcome.map_err(|refusal| match refusal {
+            Refusal::Configuration(message) | Refusal::System(message) => vec![message],
+        })
     }
+
+    fn bind(&self, config: &Config) -> Result<(), Vec<String>> {
+        let known = lock(&self.sockets).listens();
+        // Names are looked up without the lock, which who ends the server takes.
+        let prepared = wanted(config, &known).and_then(|it| lock(&self.sockets).prepare(it, Moment::of_reload(config)));
+        prepared.map_err(|problem| vec![problem])
+    }
+}
+
+/// Waits for as long as it takes: meanwhile the others serve the old generation, and so will this one.
+async fn wait_for(mut answer: Answer) -> Result<(), Refusal> {
+    let ended = |_| Err(Refusal::System("a worker ended meanwhile".to_owned()));
+    if let Ok(answer) = tokio::time::timeout(BUSY, &mut answer).await {
+        return answer.unwrap_or_else(ended);
+    }
+    tracing::warn!("a worker has been busy for {} s: the reload waits for it", BUSY.as_secs());
+    answer.await.unwrap_or_else(ended)
+}
+
+pub(super) fn lock(sockets: &Mutex<Sockets>) -> MutexGuard<'_, Sockets> {
+    sockets.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -29,7 +29,7 @@ struct State {
     next: RefCell<Option<(u64, Rc<Generation>)>>,
     in_flight: Cell<usize>,
     /// Requests that are answered at a time; more get 503.
-    most: usize,
+    most: Cell<usize>,
     next_id: Cell<u64>,
     logged: RefCell<Buffers>,
     /// Answers by the first digit of their status, until they are handed on.
@@ -38,16 +38,15 @@ struct State {
 }
 
 impl Service {
-    /// Serves a generation as long as `live` stays as it is, `most` requests at a time; they are numbered from
-    /// `first_id` on.
-    pub(super) fn new(generation: Generation, live: Arc<AtomicU64>, first_id: u64, most: usize) -> Service {
+    /// Serves generation `number` until another is ready and `live`; requests are numbered from `first_id` on.
+    pub(super) fn new(generation: Generation, number: u64, live: Arc<AtomicU64>, first_id: u64) -> Service {
         Service(Rc::new(State {
-            number: Cell::new(live.load(Ordering::Acquire)),
+            number: Cell::new(number),
             live,
             generation: RefCell::new(Rc::new(generation)),
             next: RefCell::default(),
             in_flight: Cell::new(0),
-            most,
+            most: Cell::new(usize::MAX),
             next_id: Cell::new(first_id),
             logged: RefCell::default(),
             answered: Cell::default(),
@@ -63,6 +62,11 @@ impl Service {
             state.switch(live);
         }
         state.generation.borrow().clone()
+    }
+
+    /// Answers so many requests at a time from now on.
+    pub(super) fn limit(&self, most: usize) {
+        self.0.most.set(most);
     }
 
     /// Keeps a generation ready for the moment when its number is the live one.
@@ -94,7 +98,7 @@ impl Service {
 
     /// Whether there are more requests than shall be answered.
     pub(super) fn is_busy(&self) -> bool {
-        self.0.in_flight.get() > self.0.most
+        self.0.in_flight.get() > self.0.most.get()
     }
 
     /// A request has ended, in one way or another.
@@ -170,7 +174,7 @@ impl State {
         mistake: Option<String>,
         coding: Option<StatusCode>,
     ) -> Option<Response> {
-        if self.in_flight.get() > self.most {
+        if self.in_flight.get() > self.most.get() {
             return Some(site.envelope.unavailable());
         }
         if let Some(status) = coding {

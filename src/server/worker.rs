@@ -1,128 +1,179 @@
 //! One worker: a thread with a runtime of its own, from its start to its end.
 
+use std::convert::Infallible;
 use std::hash::{BuildHasher, RandomState};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use tokio::runtime::LocalRuntime;
-use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::sync::mpsc::{Sender, UnboundedReceiver};
+use tokio::sync::{Notify, oneshot, watch};
 
-use super::Refusal;
 use super::service::Service;
+use super::{GRACE, Refusal};
 use crate::binding;
-use crate::config::Config;
+use crate::config::{Config, Process};
 use crate::fiber;
 use crate::generation::{Generation, Purpose};
-use crate::net::{self, Bound, Clock, Inbox, Live, Outboxes, Patience};
+use crate::net::{self, Clock, Inbox, Intake, Live, Outboxes, Patience, Sockets};
 use crate::script::Engines;
 
 /// All that a worker starts with.
 pub(super) struct Task {
     pub(super) index: usize,
-    pub(super) config: Arc<Config>,
-    pub(super) listeners: Vec<Bound>,
-    pub(super) outboxes: Outboxes,
     pub(super) inbox: Inbox,
-    pub(super) built: mpsc::Sender<Result<(), Refusal>>,
-    pub(super) go: Arc<Semaphore>,
+    pub(super) orders: UnboundedReceiver<Order>,
     /// The number of the generation that all workers serve.
     pub(super) live: Arc<AtomicU64>,
-    pub(super) orders: UnboundedReceiver<Order>,
     pub(super) stop: watch::Receiver<bool>,
-    pub(super) grace: Duration,
 }
 
-/// What a worker is told while it serves.
+/// What a worker is told.
 pub(super) enum Order {
     /// To get a generation ready, and to say whether it is.
-    Prepare { number: u64, config: Arc<Config>, answer: oneshot::Sender<Result<(), Vec<String>>> },
-    /// To go over to the live generation, and to forget what else was ready.
-    Settle,
+    Prepare { number: u64, config: Arc<Config>, answer: oneshot::Sender<Result<(), Refusal>> },
+    /// To go over to the live generation, and to take its share of the process.
+    Serve(Share),
+    /// To forget what is ready.
+    Forget,
+    /// To take no more connections, and to end with those that it has.
+    Leave,
+}
+
+/// What a worker has of the process.
+pub(super) struct Share {
+    sockets: Sockets,
+    outboxes: Outboxes,
+    /// Requests that it answers at a time: no worker knows of those of the others.
+    requests: usize,
+    patience: Patience,
+    /// Dropped when it has been taken.
+    _taken: Sender<Infallible>,
+}
+
+impl Share {
+    /// When `taken` has no other end any more, all workers have taken theirs, or have ended.
+    pub(super) fn of(process: &Process, sockets: Sockets, outboxes: Outboxes, taken: Sender<Infallible>) -> Share {
+        let patience = Patience { head: whole_seconds(process.request_timeout), ..Patience::default() };
+        let requests = (process.max_requests / process.num_threads).max(1);
+        Share { sockets, outboxes, requests, patience, _taken: taken }
+    }
+}
+
+/// A worker that has a generation.
+struct Worker {
+    engines: Engines,
+    service: Service,
+    connections: Rc<Live>,
+    intake: Intake,
+    leaves: Notify,
 }
 
 impl Task {
     /// Runs the worker to its end.
-    pub(super) fn run(self) {
+    pub(super) fn run(mut self) {
         fiber::watch();
-        let runtime = match LocalRuntime::new() {
-            Ok(runtime) => runtime,
+        match LocalRuntime::new() {
+            Ok(runtime) => runtime.block_on(self.serve()),
             Err(error) => {
-                let _ = self.built.send(Err(Refusal::System(format!("no runtime for a worker: {error}"))));
-                return;
+                if let Some(Order::Prepare { answer, .. }) = self.orders.blocking_recv() {
+                    let _ = answer.send(Err(Refusal::System(format!("no runtime for a worker: {error}"))));
+                }
             }
-        };
-        runtime.block_on(self.serve());
+        }
     }
 
     async fn serve(mut self) {
         let engines = Engines::new([binding::register as _]);
-        let generation = match Generation::build(&self.config, &engines, Purpose::Serve, None).await {
+        // The first order; none comes where something else at the start went wrong.
+        let Some(Order::Prepare { number, config, answer }) = self.orders.recv().await else { return };
+        let generation = match Generation::build(&config, &engines, Purpose::Serve, None).await {
             Ok(generation) => generation,
             Err(problems) => {
-                let _ = self.built.send(Err(Refusal::Configuration(problems.join("\n"))));
+                let _ = answer.send(Err(Refusal::Configuration(problems.join("\n"))));
                 return;
             }
         };
-        let clock = if generation.watches_first_bytes() { Clock::Watched } else { Clock::Unwatched };
-        let process = &self.config.process;
-        let patience = Patience { head: whole_seconds(process.request_timeout), ..Patience::default() };
-        // No worker knows of the requests of the others: each has its share.
-        let most = (process.max_requests / process.num_threads).max(1);
-        let service = Service::new(generation, self.live, RandomState::new().hash_one(self.index), most);
-        if self.built.send(Ok(())).is_err() {
+        let first_id = RandomState::new().hash_one(self.index);
+        let service = Service::new(generation, number, self.live, first_id);
+        if answer.send(Ok(())).is_err() {
             return;
         }
-        drop(self.built);
-        // Without a permit when something else at the start went wrong.
-        tokio::select! {
-            permit = self.go.acquire() => match permit {
-                Ok(permit) => permit.forget(),
-                Err(_) => return,
-            },
-            // The server was dropped.
-            _ = self.stop.wait_for(|stop| *stop) => return,
-        }
-        let live = Live::new(patience, clock);
-        tokio::task::spawn_local({
-            let live = live.clone();
-            async move { live.sweep().await }
-        });
-        tokio::task::spawn_local(each_second(service.clone(), live.clone()));
-        tokio::task::spawn_local(obey(self.orders, engines, service.clone()));
-        let logged = service.clone();
+        let connections = Live::new();
         let serve = {
-            let live = live.clone();
-            move |stream| net::converse(stream, live.clone(), service.clone())
+            let (connections, service) = (connections.clone(), service.clone());
+            move |stream, socket| net::converse(stream, socket, connections.clone(), service.clone())
         };
-        tokio::select! {
-            accepted = net::accept(self.listeners, self.index, self.outboxes, self.inbox, serve) => {
-                if let Err(error) = accepted {
-                    tracing::error!("a worker can't listen: {error}");
-                }
-            }
-            _ = self.stop.wait_for(|stop| *stop) => {}
+        let intake = Intake::new(self.inbox, serve);
+        let worker = Rc::new(Worker { engines, service, connections, intake, leaves: Notify::new() });
+        worker.spawn(async |worker| worker.connections.sweep().await);
+        worker.spawn(async |worker| worker.each_second().await);
+        let orders = self.orders;
+        worker.spawn(async |worker| worker.obey(orders).await);
+        // Or the server was dropped.
+        let stopped = self.stop.wait_for(|stop| *stop);
+        tokio::pin!(stopped);
+        let has_left = tokio::select! {
+            () = worker.leave() => true,
+            _ = &mut stopped => false,
+        };
+        if !has_left {
+            worker.intake.close().await;
+            worker.connections.finish(GRACE).await;
         }
-        live.finish(self.grace).await;
-        logged.write_logs();
-        logged.count(live.len());
+        worker.service.write_logs();
+        worker.service.count(worker.connections.len());
     }
 }
 
-/// Does what it is told, one thing after another.
-async fn obey(mut orders: UnboundedReceiver<Order>, engines: Engines, service: Service) {
-    while let Some(order) = orders.recv().await {
-        match order {
-            Order::Prepare { number, config, answer } => {
-                let old = service.generation();
-                let built = Generation::build(&config, &engines, Purpose::Serve, Some(&old)).await;
-                let outcome = built.map(|generation| service.prepare(number, generation));
-                // Nobody waits for it any more when the server ends.
-                let _ = answer.send(outcome);
+impl Worker {
+    fn spawn<F: Future<Output = ()> + 'static>(self: &Rc<Worker>, work: impl FnOnce(Rc<Worker>) -> F) {
+        tokio::task::spawn_local(work(self.clone()));
+    }
+
+    /// Does what it is told, one thing after another.
+    async fn obey(&self, mut orders: UnboundedReceiver<Order>) {
+        while let Some(order) = orders.recv().await {
+            match order {
+                Order::Prepare { number, config, answer } => {
+                    let old = self.service.generation();
+                    let built = Generation::build(&config, &self.engines, Purpose::Serve, Some(&old)).await;
+                    let outcome = built.map(|generation| self.service.prepare(number, generation));
+                    // Nobody waits for it any more when the server ends.
+                    let _ = answer.send(outcome.map_err(|problems| Refusal::Configuration(problems.join("\n"))));
+                }
+                Order::Serve(share) => self.take(share),
+                Order::Forget => self.service.settle(),
+                Order::Leave => self.leaves.notify_one(),
             }
-            Order::Settle => service.settle(),
+        }
+    }
+
+    fn take(&self, share: Share) {
+        self.service.settle();
+        self.service.limit(share.requests);
+        let clock = if self.service.generation().watches_first_bytes() { Clock::Watched } else { Clock::Unwatched };
+        let sockets = share.sockets.open.iter().map(|it| it.id());
+        self.connections.follow(share.patience, clock, sockets);
+        self.intake.follow(&share.sockets, share.outboxes);
+    }
+
+    /// Waits until it is told to leave, and then until it has nothing to do any more.
+    async fn leave(&self) {
+        self.leaves.notified().await;
+        self.intake.close().await;
+        self.connections.leave(GRACE).await;
+    }
+
+    /// The access logs are written out at least once a second, and what was counted is handed on.
+    async fn each_second(&self) {
+        let mut ticks = tokio::time::interval(Duration::from_secs(1));
+        loop {
+            ticks.tick().await;
+            self.service.write_logs();
+            self.service.count(self.connections.len());
         }
     }
 }
@@ -130,14 +181,4 @@ async fn obey(mut orders: UnboundedReceiver<Order>, engines: Engines, service: S
 /// Connections are looked at once a second.
 fn whole_seconds(duration: Duration) -> u32 {
     u32::try_from(duration.as_millis().div_ceil(1000)).unwrap_or(u32::MAX)
-}
-
-/// The access logs are written out at least once a second, and what was counted is handed on.
-async fn each_second(service: Service, live: Rc<Live>) {
-    let mut ticks = tokio::time::interval(Duration::from_secs(1));
-    loop {
-        ticks.tick().await;
-        service.write_logs();
-        service.count(live.len());
-    }
 }

@@ -6,6 +6,7 @@ mod command_line;
 mod control;
 mod db;
 mod limits;
+mod listen;
 mod logs;
 mod process;
 mod reload;

@@ -51,6 +51,11 @@ impl Served {
         Served::located(Served::run(folder, &["--conf", "free.yaml"]))
     }
 
+    /// Starts `host.yaml` of the folder as it stands, with as many workers as it says.
+    pub fn as_configured(folder: TempDir) -> Served {
+        Served::begin(folder, &["--conf", "host.yaml"])
+    }
+
     fn located(mut served: Served) -> Served {
         served.address = served.line.split("http://").nth(1).unwrap().split('/').next().unwrap().to_owned();
         served
@@ -61,8 +66,11 @@ impl Served {
     }
 
     fn run(folder: TempDir, arguments: &[&str]) -> Served {
-        let mut process =
-            rhaid(&folder).args(arguments).args(["--num-threads", "2"]).stderr(Stdio::piped()).spawn().unwrap();
+        Served::begin(folder, &[arguments, &["--num-threads", "2"]].concat())
+    }
+
+    fn begin(folder: TempDir, arguments: &[&str]) -> Served {
+        let mut process = rhaid(&folder).args(arguments).stderr(Stdio::piped()).spawn().unwrap();
         let printed = BufReader::new(process.stderr.take().unwrap()).lines();
         let (sender, lines) = channel();
         // Read on to the end, or the server would wait for somebody who does.

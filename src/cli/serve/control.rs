@@ -63,7 +63,7 @@ impl Control {
         let clients = Arc::new(Semaphore::new(CLIENTS));
         let mut loops = JoinSet::new();
         for bound in self.0 {
-            let Bound::Unix(listener, file) = bound else { continue };
+            let Some((listener, file)) = bound.into_unix() else { continue };
             match UnixListener::from_std(listener) {
                 Ok(listener) => {
                     loops.spawn_local(listen(listener, file, clients.clone(), reloading.clone()));
@@ -97,7 +97,7 @@ fn warn(place: Option<&Path>, error: &io::Error) {
 }
 
 /// `_file` is there for as long as somebody listens.
-async fn listen(listener: UnixListener, _file: Arc<SocketFile>, clients: Arc<Semaphore>, reloading: Reloading) {
+async fn listen(listener: UnixListener, _file: SocketFile, clients: Arc<Semaphore>, reloading: Reloading) {
     let reloading = Rc::new(reloading);
     loop {
         let Ok(permit) = clients.clone().acquire_owned().await else { return };
