@@ -91,9 +91,10 @@ impl Sockets {
     pub(super) fn take_up(&mut self) -> net::Sockets {
         let next = std::mem::take(&mut self.next);
         next.granted.into_iter().for_each(Granted::keep);
-        for bound in self.closing.iter().filter_map(Weak::upgrade).filter(|it| is_in(&next.open, it)) {
-            bound.welcome_newcomers();
-        }
+        let closing = std::mem::take(&mut self.closing).into_iter().filter_map(|it| it.upgrade());
+        let (back, closing): (Vec<_>, Vec<_>) = closing.partition(|it| is_in(&next.open, it));
+        back.iter().for_each(|it| it.welcome_newcomers());
+        self.closing = closing.iter().map(Arc::downgrade).collect();
         let old = std::mem::replace(&mut self.open, next.open);
         let closing = unique(&old).into_iter().filter(|it| !is_in(&self.open, it)).collect();
         self.close(closing)
