@@ -68,8 +68,11 @@ impl SocketFile {
     /// If the system does not let it, or if the file was removed.
     pub fn grant(&self, access: Access) -> io::Result<Granted> {
         let metadata = fs::symlink_metadata(&self.path)?;
-        let before =
-            Access { owner: Some(metadata.uid()), group: Some(metadata.gid()), permission: Some(metadata.mode() & 0o777) };
+        let before = Access {
+            owner: Some(metadata.uid()),
+            group: Some(metadata.gid()),
+            permission: Some(metadata.mode() & 0o777),
+        };
         let granted = Granted { path: self.path.clone(), before: Some(before) };
         let usual = || {
             let mask = umask(Mode::from_bits_truncate(0o077));

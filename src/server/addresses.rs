@@ -62,7 +62,9 @@ pub(super) fn refusal(listen: &Listen, error: &io::Error, moment: Moment, is_our
         (io::ErrorKind::AddrInUse, _) if is_ours => {
             "the server listens at this port already, at other addresses, and may not do so twice; a restart takes it up"
         }
-        (io::ErrorKind::AddrInUse, _) => "another process listens there; `listen` or `--listen` can name another address",
+        (io::ErrorKind::AddrInUse, _) => {
+            "another process listens there; `listen` or `--listen` can name another address"
+        }
         (io::ErrorKind::PermissionDenied, Moment::ReloadAsUser) => {
             "the server has become the `user` of its configuration, who may not do this; a restart takes it up"
         }

@@ -128,8 +128,7 @@ impl Sockets {
     }
 
     fn overlapping(&self, address: SocketAddr) -> Vec<Arc<Bound>> {
-        let overlaps =
-            |it: &Arc<Bound>| it.port().is_some_and(|own| includes(own, address) || includes(address, own));
+        let overlaps = |it: &Arc<Bound>| it.port().is_some_and(|own| includes(own, address) || includes(address, own));
         self.ours().into_iter().filter(overlaps).collect()
     }
 
@@ -168,7 +167,9 @@ impl Sockets {
                 net::bind_beside(address, &ours)
             }
             // All addresses of a machine without IPv6.
-            Err(error) if address.is_ipv6() && address.ip().is_unspecified() && error.kind() != io::ErrorKind::AddrInUse => {
+            Err(error)
+                if address.is_ipv6() && address.ip().is_unspecified() && error.kind() != io::ErrorKind::AddrInUse =>
+            {
                 net::bind((Ipv4Addr::UNSPECIFIED, address.port()).into())
             }
             bound => bound,

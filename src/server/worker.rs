@@ -120,6 +120,7 @@ impl Task {
             _ = &mut stopped => false,
         };
         if !has_left {
+            worker.intake.take_all();
             worker.intake.close().await;
             worker.connections.finish(GRACE).await;
         }
