@@ -3,15 +3,19 @@
 mod call;
 mod check;
 mod configuration;
+mod control;
 mod db;
 mod new;
 mod reference;
+mod reload;
 mod serve;
+mod status;
 mod test;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::SystemTime;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand};
@@ -52,6 +56,8 @@ enum Command {
     New(new::New),
     Call(call::Call),
     Test(test::Test),
+    Status(status::Status),
+    Reload(reload::Reload),
     Db(db::Db),
     Reference(reference::Reference),
 }
@@ -142,13 +148,16 @@ fn execute(arguments: &Arguments) -> Result<ExitCode, Refusal> {
         Some(Command::New(new)) => new::run(new),
         Some(Command::Call(call)) => call::run(call, &config()?),
         Some(Command::Test(test)) => test::run(test, config()?),
+        Some(Command::Status(status)) => status::run(status, arguments.conf.as_deref()),
+        Some(Command::Reload(reload)) => reload::run(reload, arguments.conf.as_deref()),
         Some(Command::Db(db)) => db::run(db, &config()?),
         Some(Command::Reference(reference)) => reference::run(reference),
         None if serving.test => check::run(&config()?, serving.connect),
         None => {
+            let begun = SystemTime::now();
             let config = config()?;
             let named = arguments.conf.clone();
-            serve::run(config, Box::new(move || configuration::reread(named.as_deref(), &overrides)))
+            serve::run(config, begun, Box::new(move || configuration::reread(named.as_deref(), &overrides)))
         }
     }
 }

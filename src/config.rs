@@ -38,7 +38,7 @@ pub struct Config {
     pub inherited: Inherited,
     /// In file order; at least one.
     pub hosts: Vec<Host>,
-    /// Every file that was read: the configuration, what it includes, and the scripts.
+    /// Every file that was read: the configuration, what it includes, and the scripts; and modules that were looked for.
     pub files: Vec<PathBuf>,
 }
 

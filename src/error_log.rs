@@ -1,14 +1,14 @@
 //! The error log: what the server and its scripts have to say to the operator, one event a line.
 
 use std::env;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::IntoRawFd;
 use std::path::PathBuf;
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use tracing::Subscriber;
 use tracing::level_filters::LevelFilter;
 
 use crate::directive::{self, Directive, Kind, Level, Node, Problems, Repeat};
@@ -101,13 +101,58 @@ impl directive::Settings for RequestErrors {
     }];
 }
 
+/// The log of the process.
+static LOG: RwLock<Option<Log>> = RwLock::new(None);
+
+/// Where events go.
+#[derive(Clone, Debug)]
+struct Log {
+    file: LogFile,
+    form: Form,
+}
+
+/// An error log that is open, and not in use yet.
+#[derive(Debug)]
+pub struct Prepared {
+    log: Log,
+    /// The same file for the last words of a process that can't wait for its threads. They are no JSON.
+    last_words: Option<File>,
+}
+
 /// Keeps the error log going; what is still to be written when it is dropped is waited for.
 #[derive(Debug)]
-pub struct Guard(LogFile);
+pub struct Guard(());
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        self.0.flush(PATIENCE);
+        if let Some(log) = &*current() {
+            log.file.flush(PATIENCE);
+        }
+    }
+}
+
+/// Opens an error log.
+///
+/// # Errors
+/// If the file can't be opened.
+pub fn open(settings: &Settings) -> io::Result<Prepared> {
+    let file = match &settings.path {
+        Some(path) => LogFile::open(path, settings.form)?,
+        None => LogFile::stderr(settings.form)?,
+    };
+    let last_words = match (&settings.path, settings.form) {
+        (Some(path), Form::Text) => Some(OpenOptions::new().append(true).open(path)?),
+        _ => None,
+    };
+    Ok(Prepared { log: Log { file, form: settings.form }, last_words })
+}
+
+impl Prepared {
+    /// Sends the events there from now on.
+    pub fn put_in_place(self) {
+        *LOG.write().unwrap_or_else(PoisonError::into_inner) = Some(self.log);
+        // Never closed, for it is used where nothing can be waited for.
+        fiber::log_to(self.last_words.map(IntoRawFd::into_raw_fd));
     }
 }
 
@@ -117,33 +162,35 @@ impl Drop for Guard {
 /// # Errors
 /// If the file can't be opened, or if the process has an error log already.
 pub fn install(settings: &Settings) -> io::Result<Guard> {
-    let file = match &settings.path {
-        Some(path) => LogFile::open(path, settings.form)?,
-        None => LogFile::stderr(settings.form)?,
-    };
-    if let (Some(path), Form::Text) = (&settings.path, settings.form) {
-        // For the last words of a process that can't wait for its threads: never closed. They are no JSON.
-        fiber::log_to(OpenOptions::new().append(true).open(path)?.into_raw_fd());
-    }
+    open(settings)?.put_in_place();
     let level = level();
-    let log = log(file.clone(), settings.form, level);
+    let log = Listener::new(level, |event| {
+        if let Some(log) = &*current() {
+            log.send(event);
+        }
+    });
     tracing::subscriber::set_global_default(log).map_err(io::Error::other)?;
     if level.is_none() {
         let wanted = env::var(LEVEL).unwrap_or_default();
         tracing::warn!("`{LEVEL}` is `{wanted}`, expected `off`, `error`, `warn`, `info`, `debug` or `trace`");
     }
-    Ok(Guard(file))
+    Ok(Guard(()))
+}
+
+fn current() -> RwLockReadGuard<'static, Option<Log>> {
+    LOG.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Log {
+    fn send(&self, event: &tracing::Event<'_>) {
+        self.file.send(event::lines(self.form, Timestamp::now(), event).into_bytes());
+    }
 }
 
 /// The least level that is logged; `None` if the environment names none that there is.
 fn level() -> Option<LevelFilter> {
     let wanted = env::var(LEVEL).ok().filter(|it| !it.is_empty());
     wanted.map_or(Some(LevelFilter::INFO), |it| it.parse().ok())
-}
-
-/// Sends each event to the file, with its time.
-fn log(file: LogFile, form: Form, level: Option<LevelFilter>) -> impl Subscriber + Send + Sync {
-    Listener::new(level, move |event| file.send(event::lines(form, Timestamp::now(), event).into_bytes()))
 }
 
 #[cfg(test)]
@@ -160,7 +207,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("error.log");
         let file = LogFile::open(&path, form).unwrap();
-        tracing::subscriber::with_default(log(file.clone(), form, Some(level)), events);
+        let log = Log { file: file.clone(), form };
+        tracing::subscriber::with_default(Listener::new(Some(level), move |event| log.send(event)), events);
         assert!(file.flush(PATIENCE));
         fs::read_to_string(path).unwrap()
     }

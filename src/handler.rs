@@ -29,6 +29,7 @@ mod chain;
 mod file;
 mod redirect;
 mod script;
+mod status;
 mod variables;
 
 pub use chain::Chain;
@@ -182,7 +183,8 @@ impl Kind {
 }
 
 /// All kinds of handlers.
-pub const KINDS: &[Kind] = &[script::INLINE, script::FILE, file::FOLDER, file::SINGLE, redirect::REDIRECT];
+pub const KINDS: &[Kind] =
+    &[script::INLINE, script::FILE, file::FOLDER, file::SINGLE, redirect::REDIRECT, status::STATUS];
 
 /// A handler as the configuration describes it: the same for all workers.
 pub trait Plan: fmt::Debug + Send + Sync {

@@ -16,6 +16,8 @@ pub mod log_file;
 
 pub mod error_log;
 
+pub mod status;
+
 pub mod net;
 
 pub mod envelope;

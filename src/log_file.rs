@@ -3,15 +3,17 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::fs::OpenOptions;
 use std::io::{self, Write};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::directive::{Node, Problem};
+
+mod output;
+
+use output::{Appended, Output};
 
 /// Bytes that may wait for the disk; what comes on top of them is dropped.
 ///
@@ -45,7 +47,8 @@ pub fn steers(character: char) -> bool {
 }
 
 struct Shared {
-    target: Target,
+    /// The file's, also while it is another's.
+    path: Option<PathBuf>,
     form: Form,
     queue: Mutex<Queue>,
     /// Wakes the writing thread: something was sent, or the last handle was dropped.
@@ -62,8 +65,10 @@ enum Target {
     Inode(u64, u64),
 }
 
-#[derive(Default)]
 struct Queue {
+    target: Target,
+    /// Whether the file is to be opened anew.
+    is_renewed: bool,
     blocks: VecDeque<Vec<u8>>,
     /// Bytes in `blocks`, and in those that are being written.
     bytes: usize,
@@ -85,12 +90,10 @@ impl LogFile {
     /// # Errors
     /// If the file can't be opened, or no thread be started; the message names the path.
     pub fn open(path: &Path, form: Form) -> io::Result<LogFile> {
-        let named = |error: io::Error| {
-            io::Error::new(error.kind(), format!("log file `{}` can't be opened: {error}", path.display()))
-        };
-        let file = OpenOptions::new().append(true).create(true).open(path).map_err(named)?;
-        let metadata = file.metadata().map_err(named)?;
-        share(Target::Inode(metadata.dev(), metadata.ino()), form, file)
+        let file = Appended::open(path)?;
+        let (device, inode) = file.identity();
+        let path = file.path().to_owned();
+        share(Target::Inode(device, inode), Some(path), form, file)
     }
 
     /// Writes to the standard error output.
@@ -98,7 +101,7 @@ impl LogFile {
     /// # Errors
     /// If no thread can be started.
     pub fn stderr(form: Form) -> io::Result<LogFile> {
-        share(Target::Stderr, form, io::stderr())
+        share(Target::Stderr, None, form, io::stderr())
     }
 
     /// Appends `block`, which holds whole lines, when the disk has time for it.
@@ -145,6 +148,15 @@ pub fn flush_all(patience: Duration) -> bool {
     open.iter().all(|file| file.wait(until))
 }
 
+/// Lets each file be opened anew by its path, for what is sent from now on: whoever rotates logs has renamed it. That
+/// is noticed without being asked, too, but only while lines come, and once a second.
+pub fn reopen_all() {
+    for file in registry().iter().filter_map(Weak::upgrade) {
+        file.lock().is_renewed = true;
+        file.sent.notify_one();
+    }
+}
+
 impl Clone for LogFile {
     fn clone(&self) -> LogFile {
         self.0.lock().handles += 1;
@@ -161,7 +173,7 @@ impl Drop for LogFile {
 
 impl fmt::Debug for LogFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("LogFile").field(&self.0.target).finish()
+        f.debug_tuple("LogFile").field(&self.0.path).finish()
     }
 }
 
@@ -188,29 +200,49 @@ fn registry() -> MutexGuard<'static, Vec<Weak<Shared>>> {
     OPEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Gives a handle of the file that is open as `target`, else starts a thread that writes to `output`.
-fn share(target: Target, form: Form, output: impl Write + Send + 'static) -> io::Result<LogFile> {
+/// Gives a handle of the file that is open as `target`, or was by this path and will be again, else starts a thread that
+/// writes to `output`.
+fn share(target: Target, path: Option<PathBuf>, form: Form, output: impl Output) -> io::Result<LogFile> {
     let mut registry = registry();
     registry.retain(|file| file.strong_count() > 0);
     for file in registry.iter().filter_map(Weak::upgrade) {
         let mut queue = file.lock();
-        if file.target == target && !queue.ended {
+        let is_moved = queue.target != target && path.is_some() && file.path == path;
+        if (queue.target == target || is_moved) && !queue.ended {
             queue.handles += 1;
+            queue.is_renewed |= is_moved;
             drop(queue);
+            file.sent.notify_one();
             return Ok(LogFile(file));
         }
     }
-    let file = start(target, form, output)?;
+    let file = start(target, path, form, output)?;
     registry.push(Arc::downgrade(&file.0));
     Ok(file)
 }
 
-fn start(target: Target, form: Form, output: impl Write + Send + 'static) -> io::Result<LogFile> {
-    let queue = Mutex::new(Queue { handles: 1, ..Queue::default() });
-    let shared = Arc::new(Shared { target, form, queue, sent: Condvar::new(), written: Condvar::new() });
+fn start(target: Target, path: Option<PathBuf>, form: Form, output: impl Output) -> io::Result<LogFile> {
+    let queue = Mutex::new(Queue::new(target));
+    let shared = Arc::new(Shared { path, form, queue, sent: Condvar::new(), written: Condvar::new() });
     let writer = Arc::clone(&shared);
     thread::Builder::new().name(String::from("log")).spawn(move || writer.write_all_to(output))?;
     Ok(LogFile(shared))
+}
+
+impl Queue {
+    fn new(target: Target) -> Queue {
+        Queue {
+            target,
+            is_renewed: false,
+            blocks: VecDeque::new(),
+            bytes: 0,
+            dropped: 0,
+            taken: 0,
+            done: 0,
+            handles: 1,
+            ended: false,
+        }
+    }
 }
 
 fn lines(block: &[u8]) -> u64 {
@@ -236,11 +268,11 @@ impl Shared {
     }
 
     /// The writing thread: it ends when there is no handle and nothing left to write.
-    fn write_all_to(&self, mut output: impl Write) {
+    fn write_all_to(&self, mut output: impl Output) {
         let mut lost = 0;
         let mut queue = self.lock();
         loop {
-            while queue.blocks.is_empty() && queue.dropped == 0 {
+            while queue.blocks.is_empty() && queue.dropped == 0 && !queue.is_renewed {
                 if queue.handles == 0 {
                     queue.ended = true;
                     return;
@@ -250,9 +282,15 @@ impl Shared {
             let blocks = std::mem::take(&mut queue.blocks);
             // Dropped lines came after these blocks: there was room for them.
             let dropped = std::mem::take(&mut queue.dropped);
+            let is_asked = std::mem::take(&mut queue.is_renewed);
             drop(queue);
+            // Before what was sent until now is written: it is too late for the old file to be looked through.
+            let renewed = output.renew(is_asked);
             lost = write(&mut output, self.form, &blocks, lost, dropped);
             queue = self.lock();
+            if let Some((device, inode)) = renewed {
+                queue.target = Target::Inode(device, inode);
+            }
             queue.bytes -= blocks.iter().map(Vec::len).sum::<usize>();
             queue.done += blocks.len() as u64 + u64::from(dropped > 0);
             self.written.notify_all();
@@ -293,6 +331,8 @@ mod tests {
     use std::sync::mpsc;
 
     const PATIENCE: Duration = Duration::from_secs(20);
+
+    impl Output for Slow {}
 
     /// A disk that writes one block for each permit.
     struct Slow {
@@ -351,10 +391,48 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_was_renamed_is_opened_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let read = |name: &str| fs::read_to_string(at(name)).unwrap();
+        let file = LogFile::open(&at("a.log"), Form::Text).unwrap();
+        let send = |line: &str| {
+            file.send(format!("{line}\n").into_bytes());
+            assert!(file.flush(PATIENCE));
+        };
+        send("1");
+        fs::rename(at("a.log"), at("a.log.1")).unwrap();
+        send("2");
+        reopen_all();
+        send("3");
+        assert_eq!((read("a.log.1"), read("a.log")), ("1\n2\n".into(), "3\n".into()));
+        // Without being asked, while lines come.
+        fs::rename(at("a.log"), at("a.log.2")).unwrap();
+        thread::sleep(Duration::from_millis(1100));
+        send("4");
+        assert_eq!((read("a.log.2"), read("a.log")), ("3\n".into(), "4\n".into()));
+        // Emptied in its place, as `copytruncate` does it.
+        fs::write(at("a.log"), "").unwrap();
+        send("5");
+        assert_eq!(read("a.log"), "5\n");
+        // Whoever opens the path after it was renamed shares what others have open.
+        fs::remove_file(at("a.log")).unwrap();
+        assert!(file.is_same(&LogFile::open(&at("a.log"), Form::Text).unwrap()));
+        send("6");
+        assert_eq!(read("a.log"), "6\n");
+        fs::rename(at("a.log"), at("a.log.3")).unwrap();
+        fs::create_dir(at("a.log")).unwrap();
+        reopen_all();
+        send("7");
+        assert_eq!(read("a.log.3"), "6\n7\n", "the old one goes on");
+    }
+
+    #[test]
     fn a_slow_disk_drops_what_has_no_room_and_says_how_much() {
         let (permit, permits) = mpsc::channel();
         let content = Arc::new(Mutex::new(Vec::new()));
-        let file = start(Target::Inode(0, 0), Form::Text, Slow { permits, content: Arc::clone(&content) }).unwrap();
+        let file =
+            start(Target::Inode(0, 0), None, Form::Text, Slow { permits, content: Arc::clone(&content) }).unwrap();
         let block = [vec![b'x'; QUEUE / 4 - 1], vec![b'\n']].concat();
         for _ in 0..4 {
             file.send(block.clone());

@@ -2,6 +2,8 @@
 //! not know what is in them, nor what follows from a change.
 
 mod fingerprint;
+mod interest;
+mod remote;
 mod watch;
 
 pub use fingerprint::{Fingerprint, Sources};

@@ -14,6 +14,7 @@ const ORDER: &[&str] = &[
     "directive",
     "log_file",
     "error_log",
+    "status",
     "net",
     "envelope",
     "file",

@@ -18,7 +18,7 @@ pub(super) const USUAL: [&str; 2] = ["conf/host.yaml", "host.yaml"];
 /// # Errors
 /// With all mistakes of the file and its scripts; or if there is none.
 pub(super) fn read(named: Option<&Path>, overrides: &Overrides) -> Result<Config, Refusal> {
-    let path = named.map_or_else(find, |it| Ok(it.to_owned()))?;
+    let path = locate(named)?;
     config::read(&path, overrides).map_err(|mistaken| {
         let mut problems = vec![mistaken.problems.to_string()];
         problems.extend(mistaken.rest.iter().flat_map(|it| script_problems(it)));
@@ -31,7 +31,7 @@ pub(super) fn read(named: Option<&Path>, overrides: &Overrides) -> Result<Config
 /// # Errors
 /// With all mistakes, and the files that were read if that is known.
 pub(super) fn reread(named: Option<&Path>, overrides: &Overrides) -> Result<Config, (String, Option<Sources>)> {
-    let path = named.map_or_else(find, |it| Ok(it.to_owned())).map_err(|refusal| match refusal {
+    let path = locate(named).map_err(|refusal| match refusal {
         Refusal::Configuration(message) | Refusal::System(message) => (message, None),
     })?;
     config::read(&path, overrides).map_err(|mistaken| {
@@ -39,6 +39,14 @@ pub(super) fn reread(named: Option<&Path>, overrides: &Overrides) -> Result<Conf
         problems.extend(mistaken.rest.iter().flat_map(|it| script_problems(it)));
         (problems.join("\n"), mistaken.rest.map(|it| Sources::of(&it)))
     })
+}
+
+/// The configuration that was named, or the one that is found.
+///
+/// # Errors
+/// If there is none.
+pub(super) fn locate(named: Option<&Path>) -> Result<PathBuf, Refusal> {
+    named.map_or_else(find, |it| Ok(it.to_owned()))
 }
 
 fn find() -> Result<PathBuf, Refusal> {

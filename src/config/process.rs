@@ -37,7 +37,7 @@ pub struct Process {
 impl Process {
     /// The directives that a process takes up at its start alone, and that are others in `new`.
     pub fn fixed(&self, new: &Process) -> Vec<&'static str> {
-        let changed = [("pid-file", self.pid_file != new.pid_file), ("user", self.user != new.user)];
+        let changed = [("user", self.user != new.user)];
         changed.into_iter().filter(|(_, has_changed)| *has_changed).map(|(name, _)| name).collect()
     }
 }

@@ -2,6 +2,7 @@
 //! fiber is, it does not.
 
 mod fault;
+mod parameters;
 mod values;
 
 use std::collections::HashMap;
@@ -10,10 +11,10 @@ use std::rc::Rc;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use bigdecimal::BigDecimal;
 use sqlx::mysql::{MySqlArguments, MySqlConnectOptions, MySqlConnection, MySqlQueryResult, MySqlRow};
-use sqlx::{Arguments, AssertSqlSafe, Column, ConnectOptions, Connection as _, Either, Executor, Row as _};
+use sqlx::{AssertSqlSafe, Column, ConnectOptions, Connection as _, Either, Executor, Row as _};
 
+use self::parameters::Parameters;
 use self::values::Sort;
 use super::connection::leave;
 use super::dialect::Dialect;
@@ -103,8 +104,10 @@ fn connect(database: &Named, _: Missing) -> Opened {
     let session = super::remote::connect(database, &address::place(database.url.address()), async move {
         let mut raw = options.connect().await.map_err(fault::of)?;
         raw.execute(GREETING).await.map_err(fault::of)?;
-        let id = raw.fetch_one("SELECT CONNECTION_ID()").await.and_then(|row| row.try_get(0));
-        Ok(Mysql { id: id.map_err(fault::of)?, raw, options, is_spent: false, shapes: HashMap::new() })
+        let row = raw.fetch_one("SELECT CONNECTION_ID(), @@max_allowed_packet").await.map_err(fault::of)?;
+        let (id, largest) = (row.try_get(0).map_err(fault::of)?, row.try_get::<u64, _>(1).map_err(fault::of)?);
+        let largest = usize::try_from(largest).unwrap_or(usize::MAX);
+        Ok(Mysql { id, largest, raw, options, is_spent: false, shapes: HashMap::new() })
     })?;
     Ok(Box::new(Remote::new(session, database.max_rows)))
 }
@@ -113,6 +116,9 @@ struct Mysql {
     raw: MySqlConnection,
     /// The server's number for the connection.
     id: u64,
+    /// The bytes that it takes at once, its `max_allowed_packet`. For more it closes the connection, and who still
+    /// sends then may never hear why.
+    largest: usize,
     options: MySqlConnectOptions,
     /// Whether rows were not read, or the server has closed it.
     is_spent: bool,
@@ -124,36 +130,19 @@ impl Session for Mysql {
     const DIALECT: Dialect = Dialect::Mysql;
     const FAILURE_SPOILS: bool = false;
     const MIGRATES_IN_TRANSACTION: bool = false;
-    type Parameters = MySqlArguments;
+    type Parameters = Parameters;
 
-    fn parameters(values: &mut dyn ExactSizeIterator<Item = &Value<'_>>) -> Result<MySqlArguments, Error> {
-        let mut arguments = MySqlArguments::default();
-        for (index, value) in values.enumerate() {
-            let refused = |what: &str| Error::new(Kind::Parameters, format!("parameter {} is {what}", index + 1));
-            let added = match value {
-                Value::Null | Value::List(_) => arguments.add(None::<&str>),
-                Value::Bool(value) => arguments.add(*value),
-                Value::Int(value) => arguments.add(*value),
-                Value::Float(value) if !value.is_finite() => return Err(refused("NaN or infinite")),
-                Value::Float(value) => arguments.add(*value),
-                Value::Decimal(digits) => match BigDecimal::from_str(digits) {
-                    Ok(number) => arguments.add(number),
-                    Err(_) => arguments.add(digits.as_ref()),
-                },
-                Value::Text(text) | Value::Json(text) => arguments.add(text.as_ref()),
-                Value::Blob(bytes) => arguments.add(bytes.as_ref()),
-            };
-            added.map_err(|error| refused(&format!("not to be sent: {error}")))?;
-        }
-        Ok(arguments)
+    fn parameters(values: &mut dyn ExactSizeIterator<Item = &Value<'_>>) -> Result<Parameters, Error> {
+        Parameters::of(values)
     }
 
-    async fn query(&mut self, sql: String, parameters: MySqlArguments, bounds: Bounds) -> Result<Rows, Error> {
+    async fn query(&mut self, sql: String, parameters: Parameters, bounds: Bounds) -> Result<Rows, Error> {
+        self.check_size(parameters.bytes)?;
         let mut results = Results::new(bounds);
         let mut sorts: Option<(Vec<Sort>, Rc<Columns>)> = None;
         let (sql, known) = self.known(sql).await?;
         let mut fresh = None;
-        run(&mut self.raw, &mut self.is_spent, sql.clone(), parameters, |row| {
+        run(&mut self.raw, &mut self.is_spent, sql.clone(), parameters.arguments, |row| {
             let (sorts, columns) = sorts.get_or_insert_with(|| {
                 let columns = known.clone().filter(|it| has_columns(it, row));
                 let columns = columns.unwrap_or_else(|| fresh.insert(columns_of(row)).clone());
@@ -172,9 +161,10 @@ impl Session for Mysql {
         Ok(results.finish())
     }
 
-    async fn exec(&mut self, sql: String, parameters: MySqlArguments) -> Result<Executed, Error> {
+    async fn exec(&mut self, sql: String, parameters: Parameters) -> Result<Executed, Error> {
+        self.check_size(parameters.bytes)?;
         let (sql, _) = self.known(sql).await?;
-        let done = run(&mut self.raw, &mut self.is_spent, sql, parameters, |_| Ok(())).await?;
+        let done = run(&mut self.raw, &mut self.is_spent, sql, parameters.arguments, |_| Ok(())).await?;
         let id = i64::try_from(done.last_insert_id()).ok().filter(|id| *id != 0);
         Ok(Executed { rows_affected: done.rows_affected(), last_insert_id: id })
     }
@@ -185,6 +175,7 @@ impl Session for Mysql {
     }
 
     async fn command(&mut self, sql: String) -> Result<(), Error> {
+        self.check_size(sql.len() + 1)?;
         self.raw.execute(AssertSqlSafe(sql)).await.map(drop).map_err(fault::of)
     }
 
@@ -276,12 +267,24 @@ impl Session for Mysql {
 }
 
 impl Mysql {
+    fn check_size(&self, bytes: usize) -> Result<(), Error> {
+        if bytes < self.largest {
+            return Ok(());
+        }
+        let message = format!(
+            "{bytes} bytes are to be sent, but the server takes less than {} (`max_allowed_packet`)",
+            self.largest
+        );
+        Err(Error::new(Kind::Parameters, message).hint("raise it, or send less at a time"))
+    }
+
     /// The statement with the columns that it had the last time. One that is new is prepared next: there is room for
     /// it then.
     async fn known(&mut self, sql: String) -> Result<(Arc<str>, Option<Rc<Columns>>), Error> {
         if let Some((sql, columns)) = self.shapes.get_key_value(&*sql) {
             return Ok((sql.clone(), columns.clone()));
         }
+        self.check_size(sql.len() + 1)?;
         if self.shapes.len() >= PREPARED {
             self.forget().await?;
         }

@@ -48,9 +48,9 @@ pub fn watch() {
     }
 }
 
-/// The file that gets the last words too. It has to stay open.
-pub fn log_to(file: RawFd) {
-    LOG.store(file, Ordering::Relaxed);
+/// The file that gets the last words too, if one does. It has to stay open.
+pub fn log_to(file: Option<RawFd>) {
+    LOG.store(file.unwrap_or(libc::STDERR_FILENO), Ordering::Relaxed);
 }
 
 fn install() {

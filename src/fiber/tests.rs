@@ -136,7 +136,7 @@ fn the_end_of_a_stack() {
     let file = std::env::var("LAST_WORDS").map(|path| std::fs::File::create(path).unwrap());
     watch();
     if let Ok(file) = &file {
-        log_to(std::os::fd::AsRawFd::as_raw_fd(file));
+        log_to(Some(std::os::fd::AsRawFd::as_raw_fd(file)));
     }
     let label = Label { request: 0x1234_5678_9ABC_DEF0, script: "handlers/deep.rhai", method: "GET", path: "/deep" };
     let _ = block_on(run_named(label, Limits::default(), || dive(0)));

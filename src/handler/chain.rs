@@ -62,7 +62,8 @@ impl Chain {
             return response;
         }
         if let Some(guard) = &self.guard {
-            match guard.identify(request).await {
+            // Apart, for who needs no key moves this future all the same.
+            match Box::pin(guard.identify(request)).await {
                 Ok(None) => {}
                 Ok(Some(found)) => {
                     // Nobody else sets it.
@@ -75,11 +76,17 @@ impl Chain {
             }
         }
         let visit = Visit { request: request.clone(), env: OnceCell::new() };
-        let mut carried = HeaderMap::new();
+        let mut carried: Option<Box<HeaderMap>> = None;
         for handler in &self.handlers {
             match handler.handle(&visit).await {
                 Outcome::Answer(response) => return with(response, carried),
-                Outcome::Pass(headers) => carried = carry(carried, headers),
+                Outcome::Pass(headers) => {
+                    let headers = match carried.take() {
+                        Some(before) => carry(*before, headers),
+                        None => headers,
+                    };
+                    carried = Some(Box::new(headers));
+                }
             }
         }
         with(self.envelope.error_response(StatusCode::NOT_FOUND, None), carried)
@@ -130,17 +137,16 @@ impl Guard {
 const ADDED: [HeaderName; 3] = [header::LINK, header::SET_COOKIE, header::VARY];
 
 /// A response with the headers that came with a 399.
-fn with(mut response: Response, carried: HeaderMap) -> Response {
-    let own = std::mem::take(response.headers_mut());
-    *response.headers_mut() = carry(carried, own);
+fn with(mut response: Response, carried: Option<Box<HeaderMap>>) -> Response {
+    if let Some(carried) = carried {
+        let own = std::mem::take(response.headers_mut());
+        *response.headers_mut() = carry(*carried, own);
+    }
     response
 }
 
 /// The headers of a handler with those that came before it, but for those that it has itself.
 fn carry(mut before: HeaderMap, own: HeaderMap) -> HeaderMap {
-    if before.is_empty() {
-        return own;
-    }
     for name in own.keys().filter(|name| !ADDED.contains(name)) {
         before.remove(name);
     }

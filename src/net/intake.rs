@@ -260,12 +260,13 @@ mod tests {
             // Nobody has room for them at first: they are waited for.
             bound.refuse_newcomers();
             let closing = Sockets { closing: vec![bound.clone()], ..Sockets::default() };
-            intake.follow(&closing, Outboxes::new(&[outbox.clone()], &[], 0));
+            let workers = [outbox];
+            intake.follow(&closing, Outboxes::new(&workers, &[], 0));
             let left = Arc::downgrade(&bound);
             drop((bound, closing));
             tokio::time::sleep(LAST_CALL + BREATH * 2).await;
             assert_eq!(taken.get(), 0);
-            intake.follow(&Sockets::default(), Outboxes::new(&[outbox], &[], 10));
+            intake.follow(&Sockets::default(), Outboxes::new(&workers, &[], 10));
             let end = Instant::now() + Duration::from_secs(10);
             while left.strong_count() > 0 {
                 assert!(Instant::now() < end);

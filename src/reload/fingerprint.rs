@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use crate::config::Config;
 
@@ -36,30 +38,27 @@ impl Sources {
         self.folders.extend(other.folders);
     }
 
-    /// The folders in which something may change: also those that symbolic links on the way lie in,
-    /// and lead to.
-    pub(super) fn watched(&self) -> BTreeSet<PathBuf> {
-        let mut watched = BTreeSet::new();
-        for path in self.files.iter().chain(&self.folders) {
-            for part in path.ancestors().filter(|it| it.is_symlink()) {
-                watched.insert(folder(part));
-                watched.extend(part.canonicalize().ok().as_deref().map(folder));
-            }
-        }
-        watched.extend(self.folders.iter().cloned());
-        watched
+    /// Files, with their folders.
+    #[cfg(test)]
+    pub(super) fn of_files(files: impl IntoIterator<Item = PathBuf>) -> Sources {
+        let files: BTreeSet<PathBuf> = files.into_iter().collect();
+        let folders = files.iter().map(|it| folder(it)).collect();
+        Sources { files, folders }
     }
 
-    /// Whether a file of this name in one of the folders may matter.
-    pub(super) fn concerns(&self, path: &Path) -> bool {
-        let is_known = path.extension().and_then(OsStr::to_str).is_some_and(|it| KNOWN.contains(&it));
-        let name = path.file_name();
-        is_known
-            || self.files.iter().any(|it| it.file_name() == name)
-            || self.folders.iter().any(|it| it.file_name() == name)
-            // The link that Kubernetes swaps, and whatever else is one.
-            || path.is_symlink()
-            || name.is_some_and(|it| it == "..data")
+    /// Whether all of another's are among these.
+    pub fn has_all(&self, other: &Sources) -> bool {
+        self.files.is_superset(&other.files) && self.folders.is_superset(&other.folders)
+    }
+
+    /// The files that were read, or looked for.
+    pub(super) fn files(&self) -> impl Iterator<Item = &Path> {
+        self.files.iter().map(PathBuf::as_path)
+    }
+
+    /// The folders where others may come to lie.
+    pub(super) fn folders(&self) -> impl Iterator<Item = &Path> {
+        self.folders.iter().map(PathBuf::as_path)
     }
 }
 
@@ -71,17 +70,45 @@ fn folder(path: &Path) -> PathBuf {
 }
 
 /// What the files hold. Two are the same if nothing has changed that a generation could show.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Fingerprint(BTreeMap<PathBuf, Option<u64>>);
+#[derive(Clone, Debug, Default)]
+pub struct Fingerprint(BTreeMap<PathBuf, Content>);
+
+/// What a file holds.
+#[derive(Clone, Copy, Debug)]
+struct Content {
+    /// None if it can't be read.
+    hash: Option<u64>,
+    /// What the system said of it when it was read, if that tells whether it is the same later.
+    stamp: Option<Stamp>,
+}
+
+/// Device, inode, length, and when it was changed.
+type Stamp = (u64, u64, u64, (i64, i64), (i64, i64));
+
+/// A file that has changed so short a time ago may change once more without the system's clock showing it.
+const RACY: Duration = Duration::from_secs(2);
+
+impl PartialEq for Content {
+    fn eq(&self, other: &Content) -> bool {
+        self.hash == other.hash
+    }
+}
+
+impl PartialEq for Fingerprint {
+    fn eq(&self, other: &Fingerprint) -> bool {
+        self.0 == other.0
+    }
+}
 
 impl Fingerprint {
-    /// Reads the files.
-    pub fn take(sources: &Sources) -> Fingerprint {
+    /// Reads the files, but for those that are `known` and can't have changed since.
+    pub fn take(sources: &Sources, known: &Fingerprint) -> Fingerprint {
         let mut paths = sources.files.clone();
         for folder in &sources.folders {
             let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|it| it.path());
             paths.extend(entries.filter(|it| is_source(it)));
         }
+        let content = |path: &PathBuf| content(path, known.0.get(path));
         Fingerprint(paths.into_iter().map(|path| (path.clone(), content(&path))).collect())
     }
 
@@ -94,28 +121,49 @@ impl Fingerprint {
     /// Whether a file is empty now that was not in `earlier`: somebody is writing it anew, most likely.
     pub fn has_emptied(&self, earlier: &Fingerprint) -> bool {
         let empty = Some(hash(b""));
-        let had_text = |path: &PathBuf| matches!(earlier.0.get(path), Some(Some(content)) if Some(*content) != empty);
-        self.0.iter().any(|(path, content)| *content == empty && had_text(path))
+        let had_text =
+            |path: &PathBuf| matches!(earlier.0.get(path), Some(it) if it.hash.is_some() && it.hash != empty);
+        self.0.iter().any(|(path, content)| content.hash == empty && had_text(path))
     }
 
-    /// This, but for the files that `earlier` has too as they were then: what was read at that time may have
-    /// changed meanwhile.
+    /// Those of its files alone that `sources` still has.
     #[must_use]
-    pub fn since(mut self, earlier: &Fingerprint) -> Fingerprint {
-        self.0.extend(earlier.0.iter().map(|(path, content)| (path.clone(), *content)));
+    pub fn of(mut self, sources: &Sources) -> Fingerprint {
+        let is_below = |path: &Path| is_source(path) && sources.folders.contains(&folder(path));
+        self.0.retain(|path, _| sources.files.contains(path) || is_below(path));
         self
+    }
+
+    /// The first file that was changed after `time`, by the clock of its file system.
+    pub fn changed_after(&self, time: SystemTime) -> Option<&Path> {
+        let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let since = (i64::try_from(since.as_secs()).unwrap_or(i64::MAX), i64::from(since.subsec_nanos()));
+        let is_later = |path: &&PathBuf| fs::metadata(path).is_ok_and(|it| (it.ctime(), it.ctime_nsec()) > since);
+        self.0.keys().find(is_later).map(PathBuf::as_path)
     }
 }
 
 /// Whether a file that nothing has named may be one: editors' copies and hidden files aren't.
-fn is_source(path: &Path) -> bool {
+pub(super) fn is_source(path: &Path) -> bool {
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or(".");
     let is_known = path.extension().and_then(OsStr::to_str).is_some_and(|it| KNOWN.contains(&it));
     is_known && !name.starts_with(['.', '#'])
 }
 
-fn content(path: &Path) -> Option<u64> {
-    fs::read(path).ok().map(|bytes| hash(&bytes))
+fn content(path: &Path, known: Option<&Content>) -> Content {
+    let stamp = fs::metadata(path)
+        .ok()
+        .map(|it| (it.dev(), it.ino(), it.len(), (it.mtime(), it.mtime_nsec()), (it.ctime(), it.ctime_nsec())));
+    if let Some(known) = known.filter(|it| it.stamp.is_some() && it.stamp == stamp) {
+        return *known;
+    }
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    // Looked at before it was read: what changes meanwhile has another later.
+    let stamp = stamp.filter(|(.., changed)| {
+        let changed = u64::try_from(changed.0).unwrap_or_default();
+        Duration::from_secs(changed) + RACY < now
+    });
+    Content { hash: fs::read(path).ok().map(|bytes| hash(&bytes)), stamp }
 }
 
 fn hash(bytes: &[u8]) -> u64 {
@@ -128,6 +176,10 @@ fn hash(bytes: &[u8]) -> u64 {
 mod tests {
     use super::*;
 
+    fn take(sources: &Sources) -> Fingerprint {
+        Fingerprint::take(sources, &Fingerprint::default())
+    }
+
     fn sources(folder: &Path, files: &[&str]) -> Sources {
         Sources { files: files.iter().map(|it| folder.join(it)).collect(), folders: [folder.to_owned()].into() }
     }
@@ -138,20 +190,20 @@ mod tests {
         let at = |name: &str| folder.path().join(name);
         fs::write(at("a.rhai"), "1").unwrap();
         let sources = sources(folder.path(), &["a.rhai", "keys"]);
-        let first = Fingerprint::take(&sources);
+        let first = take(&sources);
         fs::write(at("b.rhai.tmp"), "1").unwrap();
         fs::write(at(".a.rhai"), "1").unwrap();
         fs::write(at("#a.rhai"), "1").unwrap();
         fs::write(at("a.rhai"), "1").unwrap();
-        assert_eq!(Fingerprint::take(&sources).changed_since(&first), None);
+        assert_eq!(take(&sources).changed_since(&first), None);
         for (name, content) in [("a.rhai", "2"), ("b.rhai", "1"), ("keys", "1")] {
-            let before = Fingerprint::take(&sources);
+            let before = take(&sources);
             fs::write(at(name), content).unwrap();
-            assert_eq!(Fingerprint::take(&sources).changed_since(&before), Some(at(name).as_path()));
+            assert_eq!(take(&sources).changed_since(&before), Some(at(name).as_path()));
         }
-        let before = Fingerprint::take(&sources);
+        let before = take(&sources);
         fs::remove_file(at("b.rhai")).unwrap();
-        assert_eq!(Fingerprint::take(&sources).changed_since(&before), Some(at("b.rhai").as_path()));
+        assert_eq!(take(&sources).changed_since(&before), Some(at("b.rhai").as_path()));
     }
 
     #[test]
@@ -160,33 +212,30 @@ mod tests {
         let sources = sources(folder.path(), &["a.rhai", "b.rhai"]);
         fs::write(folder.path().join("a.rhai"), "1").unwrap();
         fs::write(folder.path().join("b.rhai"), "").unwrap();
-        let before = Fingerprint::take(&sources);
+        let before = take(&sources);
         assert!(!before.has_emptied(&before));
         fs::write(folder.path().join("new.rhai"), "").unwrap();
-        assert!(!Fingerprint::take(&sources).has_emptied(&before), "a new file is nobody's loss");
+        assert!(!take(&sources).has_emptied(&before), "a new file is nobody's loss");
         fs::write(folder.path().join("a.rhai"), "").unwrap();
-        assert!(Fingerprint::take(&sources).has_emptied(&before));
+        assert!(take(&sources).has_emptied(&before));
     }
 
     #[test]
-    fn what_may_matter_is_known_by_its_name() {
-        let sources = sources(Path::new("conf"), &["host.yaml", "keys"]);
-        for (name, concerns) in
-            [("new.rhai", true), ("keys", true), ("..data", true), ("access.log", false), ("4913", false)]
-        {
-            assert_eq!(sources.concerns(Path::new("conf").join(name).as_path()), concerns, "{name}");
-        }
-    }
-
-    #[test]
-    fn folders_of_links_are_watched_at_both_ends() {
+    fn a_file_is_read_again_only_if_it_may_have_changed() {
         let folder = tempfile::tempdir().unwrap();
-        let real = folder.path().join("v1");
-        fs::create_dir(&real).unwrap();
-        fs::write(real.join("a.rhai"), "1").unwrap();
-        let swapped = folder.path().join("live");
-        std::os::unix::fs::symlink(&real, &swapped).unwrap();
-        let watched = sources(&swapped, &["a.rhai"]).watched();
-        assert!(watched.contains(folder.path()) && watched.contains(&swapped), "{watched:?}");
+        let path = folder.path().join("a.rhai");
+        let sources = sources(folder.path(), &["a.rhai"]);
+        fs::write(&path, "1").unwrap();
+        let first = take(&sources);
+        assert!(first.0[&path].stamp.is_none(), "it has changed just now");
+        // Of the same length, and within the same tick of the clock.
+        fs::write(&path, "2").unwrap();
+        let second = Fingerprint::take(&sources, &first);
+        assert_eq!(second.changed_since(&first), Some(path.as_path()));
+        std::thread::sleep(RACY + Duration::from_millis(1100));
+        let third = Fingerprint::take(&sources, &second);
+        assert!(third == second && third.0[&path].stamp.is_some());
+        fs::write(&path, "3").unwrap();
+        assert!(Fingerprint::take(&sources, &third) != third);
     }
 }

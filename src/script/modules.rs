@@ -24,6 +24,8 @@ pub struct Modules {
     module_path: Vec<PathBuf>,
     /// The script itself comes first.
     files: Vec<File>,
+    /// Where there was no file that would have been imported.
+    looked_for: Vec<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -60,7 +62,7 @@ impl Modules {
         let identity = Identity { root: real(or_here(&folder)), file: real(&script.path) };
         let root = folder.clone();
         let own = File { source: script.clone(), folder, root, identity, imports: HashMap::new() };
-        let mut modules = Modules { module_path: module_path.to_owned(), files: vec![own] };
+        let mut modules = Modules { module_path: module_path.to_owned(), files: vec![own], looked_for: Vec::new() };
         let mut next = 0;
         while next < modules.files.len() {
             for name in names(&modules.files[next].source.text) {
@@ -75,6 +77,11 @@ impl Modules {
     /// The files that were read, without the script's own.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.files[1..].iter().map(|it| &*it.source.path)
+    }
+
+    /// Files that would be imported if they were there.
+    pub fn looked_for(&self) -> impl Iterator<Item = &Path> {
+        self.looked_for.iter().map(PathBuf::as_path)
     }
 
     /// The text of a file; the script's own has the number 0.
@@ -115,6 +122,9 @@ impl Modules {
         let mut looked = Vec::new();
         for (folder, root) in &places {
             let Some(path) = joined(folder, root, &file) else { continue };
+            if !path.is_file() {
+                self.looked_for.push(path.clone());
+            }
             match path.canonicalize() {
                 Ok(real) if real.is_file() => return self.add(path, root, real),
                 Err(error) if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {

@@ -12,7 +12,7 @@ use http_body::{Frame, SizeHint};
 
 use super::service::Service;
 use crate::access_log::{Record, Times};
-use crate::generation::Site;
+use crate::generation::{Generation, Site};
 use crate::http::{Body, Request, Response, Stream};
 
 /// nginx's status for a client that went away before its answer; it is in logs only.
@@ -25,18 +25,39 @@ pub(super) struct InFlight {
     pub(super) request: Rc<Request>,
     status: StatusCode,
     bytes: u64,
-    /// The reply's, where a log writes it.
+    /// Apart, for this is moved from future to future.
+    logged: Option<Box<Logged>>,
+}
+
+/// What few logs write.
+#[derive(Default)]
+struct Logged {
+    /// The reply's.
     headers: HeaderMap,
-    /// When its head was read, where a log writes times.
+    /// When the request's head was read, where times are written.
     read: Option<Instant>,
     answered: Option<Instant>,
 }
 
 impl InFlight {
     pub(super) fn new(service: Service, site: Rc<Site>, request: Rc<Request>) -> InFlight {
-        let read = site.logs.needs.times.then(Instant::now);
+        let needs = &site.logs.needs;
+        let logged = (needs.times || needs.headers)
+            .then(|| Box::new(Logged { read: needs.times.then(Instant::now), ..Logged::default() }));
         let status = StatusCode::from_u16(CLIENT_CLOSED_REQUEST).unwrap_or(StatusCode::BAD_REQUEST);
-        InFlight { service, site, request, status, bytes: 0, headers: HeaderMap::new(), read, answered: None }
+        InFlight { service, site, request, status, bytes: 0, logged }
+    }
+
+    /// The reply with what is done to all replies of its path.
+    pub(super) async fn filtered(&self, generation: &Generation, mut response: Response) -> Response {
+        let Some(filters) = &self.site.filters else { return response };
+        // Who has too much to do looks for no documents.
+        let is_busy = self.service.is_busy();
+        if let Some(path) = filters.document(&response).filter(|_| !is_busy) {
+            response = generation.with_document(path, &self.request, response).await;
+        }
+        filters.apply(&self.request.head, &mut response);
+        response
     }
 
     /// The reply is there.
@@ -48,41 +69,48 @@ impl InFlight {
             Body::Stream(_) => 0,
             body => body.len().unwrap_or(0),
         };
-        if self.site.logs.needs.headers {
-            self.headers.clone_from(response.headers());
-        }
-        if self.read.is_some() {
-            self.answered = Some(Instant::now());
-        }
-    }
-
-    /// The reply, which keeps the request in flight for as long as its body is on its way.
-    pub(super) fn until_sent(self, response: Response) -> Response {
-        response.map(|body| match body {
-            Body::Stream(stream) if self.request.head.method != Method::HEAD => {
-                Body::Stream(Box::pin(Sending { stream, in_flight: self }))
+        if let Some(logged) = &mut self.logged {
+            if self.site.logs.needs.headers {
+                logged.headers.clone_from(response.headers());
             }
-            body => body,
-        })
+            logged.answered = logged.read.map(|_| Instant::now());
+        }
     }
 
-    fn times(&self, read: Instant) -> Times {
-        let ended = Instant::now();
+    /// The reply keeps the request in flight for as long as its body is on its way.
+    pub(super) fn until_sent(self, response: &mut Response) {
+        let body = response.body_mut();
+        if self.request.head.method != Method::HEAD
+            && let Body::Stream(stream) = body
+        {
+            let stream = std::mem::replace(stream, Box::pin(Body::Empty));
+            *body = Body::Stream(Box::pin(Sending { stream, in_flight: self }));
+        }
+    }
+
+    fn times(&self) -> Option<Times> {
+        let logged = self.logged.as_ref()?;
+        let (read, ended) = (logged.read?, Instant::now());
         let began = self.request.connection.began.get().unwrap_or(read);
-        Times { began, read, answered: self.answered.unwrap_or(ended), ended }
+        Some(Times { began, read, answered: logged.answered.unwrap_or(ended), ended })
     }
 }
 
 impl Drop for InFlight {
     fn drop(&mut self) {
+        if self.site.logs.is_empty() {
+            return self.service.ended(self.status);
+        }
+        let none = HeaderMap::new();
         let record = Record {
             request: &self.request,
             status: self.status,
             bytes: self.bytes,
-            headers: &self.headers,
-            times: self.read.map(|read| self.times(read)),
+            headers: self.logged.as_ref().map_or(&none, |it| &it.headers),
+            times: self.times(),
         };
-        self.service.ended(&self.site.logs, &record);
+        self.service.log(&self.site.logs, &record);
+        self.service.ended(self.status);
     }
 }
 

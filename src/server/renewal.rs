@@ -33,6 +33,11 @@ impl Renewal {
         self.live.load(Ordering::Acquire)
     }
 
+    /// The addresses that it listens on, as people write them.
+    pub fn addresses(&self) -> Vec<String> {
+        lock(&self.sockets).addresses()
+    }
+
     /// Lets every worker build the generation of `config` and binds its addresses, then does `last`, which may still
     /// refuse it; only then do they serve it, all at once. Requests in flight end on the generation that they began with.
     ///

@@ -14,6 +14,7 @@ use crate::generation::{Generation, Site};
 use crate::http::{Connection, Id, Response, Upload};
 use crate::net::Serve;
 use crate::script::check_target;
+use crate::status::{self, Counters};
 
 /// What serves the connections of a worker. Clones are the same.
 #[derive(Clone)]
@@ -31,6 +32,9 @@ struct State {
     most: Cell<usize>,
     next_id: Cell<u64>,
     logged: RefCell<Buffers>,
+    /// Answers by the first digit of their status, until they are handed on.
+    answered: Cell<[u64; 6]>,
+    counters: Arc<Counters>,
 }
 
 impl Service {
@@ -45,6 +49,8 @@ impl Service {
             most: Cell::new(usize::MAX),
             next_id: Cell::new(first_id),
             logged: RefCell::default(),
+            answered: Cell::default(),
+            counters: status::counters(),
         }))
     }
 
@@ -80,18 +86,33 @@ impl Service {
         self.0.logged.borrow_mut().flush_all();
     }
 
+    /// Hands on what was counted; `connections` are open.
+    pub(super) fn count(&self, connections: usize) {
+        let (state, counters) = (&self.0, &self.0.counters);
+        counters.connections.store(connections as u64, Ordering::Relaxed);
+        counters.in_flight.store(state.in_flight.get() as u64, Ordering::Relaxed);
+        for (counter, more) in counters.answers.iter().zip(state.answered.take()) {
+            counter.fetch_add(more, Ordering::Relaxed);
+        }
+    }
+
     /// Whether there are more requests than shall be answered.
-    fn is_busy(&self) -> bool {
+    pub(super) fn is_busy(&self) -> bool {
         self.0.in_flight.get() > self.0.most.get()
     }
 
     /// A request has ended, in one way or another.
-    pub(super) fn ended(&self, logs: &Logs, record: &Record<'_>) {
+    pub(super) fn ended(&self, status: StatusCode) {
         let state = &self.0;
         state.in_flight.set(state.in_flight.get() - 1);
-        if !logs.is_empty() {
-            state.logged.borrow_mut().write(logs, record);
-        }
+        let mut answered = state.answered.get();
+        answered[usize::from(status.as_u16() / 100).min(6) % 6] += 1;
+        state.answered.set(answered);
+    }
+
+    /// Notes a request that has ended.
+    pub(super) fn log(&self, logs: &Logs, record: &Record<'_>) {
+        self.0.logged.borrow_mut().write(logs, record);
     }
 }
 
@@ -111,25 +132,21 @@ impl Serve for Service {
         let (site, path_info) = generation.site(authority, &connection.local, head.uri.path());
         let coding = if matches!(upload, Upload::None) { None } else { refused_coding(&head.headers) };
         let refused = state.refuse(&site, &head, mistake, coding);
-        let refused = refused.or_else(|| site.filters.as_ref()?.preflight(&head));
+        let refused = refused.or_else(|| site.filters.as_ref()?.preflight(&head)).map(Box::new);
         let request = Rc::new(site.request(head, path_info, upload, connection, id));
         let mut in_flight = InFlight::new(self.clone(), site, request);
         async move {
             let mut response = match refused {
-                Some(response) => response,
+                Some(response) => *response,
                 None => in_flight.site.chain.answer(&in_flight.request).await,
             };
-            if let Some(filters) = &in_flight.site.filters {
-                // Who has too much to do looks for no documents.
-                let is_busy = in_flight.service.is_busy();
-                if let Some(path) = filters.document(&response).filter(|_| !is_busy) {
-                    response = Box::pin(generation.with_document(path, &in_flight.request, response)).await;
-                }
-                filters.apply(&in_flight.request.head, &mut response);
+            if in_flight.site.filters.is_some() {
+                response = Box::pin(in_flight.filtered(&generation, response)).await;
             }
             response.headers_mut().entry(header::SERVER).or_insert_with(|| generation.server.clone());
             in_flight.answered(&response);
-            in_flight.until_sent(response)
+            in_flight.until_sent(&mut response);
+            response
         }
     }
 }

@@ -109,7 +109,7 @@ impl Task {
         let intake = Intake::new(self.inbox, serve);
         let worker = Rc::new(Worker { engines, service, connections, intake, leaves: Notify::new() });
         worker.spawn(async |worker| worker.connections.sweep().await);
-        worker.spawn(async |worker| worker.write_logs().await);
+        worker.spawn(async |worker| worker.each_second().await);
         let orders = self.orders;
         worker.spawn(async |worker| worker.obey(orders).await);
         // Or the server was dropped.
@@ -124,7 +124,7 @@ impl Task {
             worker.intake.close().await;
             worker.connections.finish(GRACE).await;
         }
-        worker.service.write_logs();
+        worker.hand_on();
     }
 }
 
@@ -167,13 +167,18 @@ impl Worker {
         self.connections.leave(GRACE).await;
     }
 
-    /// The access logs are written out at least once a second.
-    async fn write_logs(&self) {
+    async fn each_second(&self) {
         let mut ticks = tokio::time::interval(Duration::from_secs(1));
         loop {
             ticks.tick().await;
-            self.service.write_logs();
+            self.hand_on();
         }
+    }
+
+    /// Hands on the lines of the access logs and what was counted, at least once a second.
+    fn hand_on(&self) {
+        self.service.write_logs();
+        self.service.count(self.connections.len());
     }
 }
 

@@ -3,12 +3,15 @@
 
 mod calls;
 mod command_line;
+mod control;
 mod db;
 mod limits;
 mod listen;
+mod logs;
 mod process;
 mod reload;
 mod samples;
+mod saving;
 mod secrets;
 mod served;
 mod sockets;

@@ -104,7 +104,9 @@ fn make_parent(path: &Path) -> Result<(), String> {
 }
 
 fn remove(path: &Path) -> Result<(), String> {
-    fs::remove_file(path).map_err(|error| format!("`{}`: {error}", path.display()))
+    let is_folder = path.symlink_metadata().is_ok_and(|it| it.is_dir());
+    let removed = if is_folder { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+    removed.map_err(|error| format!("`{}`: {error}", path.display()))
 }
 
 fn link(path: &Path, target: &Path) -> Result<(), String> {

@@ -2,31 +2,56 @@
 
 use std::sync::Arc;
 use std::thread;
+use std::time::Instant;
 
 use tokio::runtime::LocalRuntime;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::oneshot;
 
 use super::files::Files;
+use super::pid_file::SharedPidFile;
 use crate::config::Config;
 use crate::db;
+use crate::error_log;
 use crate::server::Renewal;
+use crate::status;
 
 /// Where to ask for a reload.
-pub(super) struct Reloading(UnboundedSender<String>);
+#[derive(Clone)]
+pub(super) struct Reloading(UnboundedSender<Ask>);
+
+/// Somebody wants everything to be read anew.
+struct Ask {
+    /// For the log.
+    why: String,
+    /// Who waits for the outcome.
+    answer: Option<oneshot::Sender<Outcome>>,
+}
+
+/// The number of the generation that is served now, or what is wrong.
+type Outcome = Result<u64, String>;
 
 /// What is served, and what it was read from.
 struct Reloader {
     files: Files,
     renewal: Renewal,
     config: Arc<Config>,
-    asked: UnboundedReceiver<String>,
+    asked: UnboundedReceiver<Ask>,
+    listeners: Vec<String>,
+    pid_file: SharedPidFile,
 }
 
 impl Reloading {
-    /// Follows the files of `config`, which is served already.
-    pub(super) fn start(config: Arc<Config>, files: Files, renewal: Renewal) -> Reloading {
+    /// Follows the files of `config`, which is served already, at `listeners`.
+    pub(super) fn start(
+        config: Arc<Config>,
+        files: Files,
+        renewal: Renewal,
+        listeners: Vec<String>,
+        pid_file: SharedPidFile,
+    ) -> Reloading {
         let (ask, asked) = unbounded_channel();
-        let reloader = Reloader { files, renewal, config, asked };
+        let reloader = Reloader { files, renewal, config, asked, listeners, pid_file };
         let started = thread::Builder::new().name("reload".to_owned()).spawn(|| reloader.run());
         if let Err(error) = started {
             tracing::error!("changes of files are not taken up: {error}");
@@ -37,7 +62,17 @@ impl Reloading {
     /// Asks for a reload, also where no file has changed; `why` is for the log.
     pub(super) fn ask(&self, why: &str) {
         // There is nobody who could where no thread was to be had, which was said.
-        let _ = self.0.send(why.to_owned());
+        let _ = self.0.send(Ask { why: why.to_owned(), answer: None });
+    }
+
+    /// What comes of a reload that begins from now on.
+    ///
+    /// # Errors
+    /// With all mistakes of the files.
+    pub(super) async fn outcome(&self, why: &str) -> Outcome {
+        let (answer, answered) = oneshot::channel();
+        let _ = self.0.send(Ask { why: why.to_owned(), answer: Some(answer) });
+        answered.await.unwrap_or_else(|_| Err("the server ends".to_owned()))
     }
 }
 
@@ -52,50 +87,80 @@ impl Reloader {
     /// Takes up what changes, and what it is asked for, until nobody can ask any more.
     async fn follow(&mut self) {
         loop {
-            let why = tokio::select! {
+            let (why, mut waiting) = tokio::select! {
                 asked = self.asked.recv() => match asked {
-                    Some(why) => why,
+                    Some(ask) => (ask.why, Vec::from_iter(ask.answer)),
                     None => return,
                 },
-                path = self.files.changed() => format!("`{path}` has changed"),
+                path = self.files.changed() => (format!("`{path}` has changed"), Vec::new()),
             };
-            self.reload(&why).await;
+            // What is read from now on is what they want as well.
+            while let Ok(ask) = self.asked.try_recv() {
+                waiting.extend(ask.answer);
+            }
+            let outcome = self.reload(&why).await;
+            for answer in waiting {
+                // Who went away meanwhile finds it in the log.
+                let _ = answer.send(outcome.clone());
+            }
         }
     }
 
     /// Reads everything anew and serves it, or says why not and goes on as before.
-    async fn reload(&mut self, why: &str) {
+    async fn reload(&mut self, why: &str) -> Outcome {
+        let begun = Instant::now();
         let read = self.files.read().map(Arc::new);
         let outcome = match &read {
             Ok(config) => self.renew(config).await,
             Err(problems) => Err(problems.clone()),
         };
         match &outcome {
-            Ok(number) => tracing::info!("reloaded, since {why}: generation {number} is served"),
+            Ok(number) => {
+                note(*number, why, begun, &self.config, &self.listeners);
+                tracing::info!("reloaded, since {why}: generation {number} is served");
+            }
             Err(problems) => {
+                status::refused(why, problems);
                 let live = self.renewal.live();
                 tracing::error!("not reloaded, though {why}; generation {live} goes on:\n{problems}");
             }
         }
-        self.files.follow(read.as_deref().ok(), outcome.is_ok());
+        self.files.follow(read.as_deref().ok().filter(|_| outcome.is_ok()));
+        outcome
     }
 
     async fn renew(&mut self, config: &Arc<Config>) -> Result<u64, String> {
+        let has_other_log = self.config.error_log != config.error_log;
+        let log = has_other_log.then(|| error_log::open(&config.error_log)).transpose().map_err(|it| it.to_string())?;
         // Not before the scripts are known to be good: what is applied stays.
         let migrate = || db::migrate(&config.databases).map_err(|error| vec![error.to_string()]);
         let number = self.renewal.renew(config, migrate).await.map_err(|problems| problems.join("\n"))?;
+        if let Some(log) = log {
+            log.put_in_place();
+        }
+        let pid_file = &config.process.pid_file;
+        if *pid_file != self.config.process.pid_file
+            && let Err(message) = self.pid_file.move_to(pid_file.as_deref())
+        {
+            tracing::warn!("{message}");
+        }
         self.say_what_stays(config);
+        self.listeners = self.renewal.addresses();
         self.config = config.clone();
         Ok(number)
     }
 
     fn say_what_stays(&self, new: &Config) {
-        let mut fixed = self.config.process.fixed(&new.process);
-        if self.config.error_log != new.error_log {
-            fixed.push("error-log");
-        }
+        let fixed = self.config.process.fixed(&new.process);
         if !fixed.is_empty() {
             tracing::warn!("`{}`: a change of this needs a restart; all else was taken up", fixed.join("`, `"));
         }
     }
+}
+
+/// Notes what is served from now on.
+pub(super) fn note(number: u64, cause: &str, begun: Instant, config: &Config, listeners: &[String]) {
+    let (took, process) = (begun.elapsed(), &config.process);
+    let (threads, max_connections) = (process.num_threads, process.max_connections);
+    status::served(status::Served { number, cause, took, listeners: listeners.to_owned(), threads, max_connections });
 }

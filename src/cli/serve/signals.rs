@@ -9,6 +9,7 @@ pub(super) struct Signals {
     terminate: Signal,
     interrupt: Signal,
     hang_up: Signal,
+    user1: Signal,
 }
 
 impl Signals {
@@ -21,22 +22,24 @@ impl Signals {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
             hang_up: signal(SignalKind::hangup())?,
+            user1: signal(SignalKind::user_defined1())?,
         })
     }
 
     /// Waits for the next.
     pub(super) async fn next(&mut self) -> Asked {
         tokio::select! {
-            _ = self.terminate.recv() => Asked::ToEnd("SIGTERM"),
-            _ = self.interrupt.recv() => Asked::ToEnd("SIGINT"),
-            _ = self.hang_up.recv() => Asked::ToReload,
+            _ = self.terminate.recv() => Asked::End("SIGTERM"),
+            _ = self.interrupt.recv() => Asked::End("SIGINT"),
+            _ = self.hang_up.recv() => Asked::Reload,
+            _ = self.user1.recv() => Asked::ReopenLogs,
         }
     }
 
     /// Waits until one says that the process shall end.
     pub(super) async fn end(&mut self) -> &'static str {
         loop {
-            if let Asked::ToEnd(signal) = self.next().await {
+            if let Asked::End(signal) = self.next().await {
                 return signal;
             }
         }
@@ -45,6 +48,7 @@ impl Signals {
 
 /// What a signal asks for.
 pub(super) enum Asked {
-    ToEnd(&'static str),
-    ToReload,
+    End(&'static str),
+    Reload,
+    ReopenLogs,
 }

@@ -51,7 +51,10 @@ impl Handler for Running {
 impl Running {
     async fn run(&self, visit: &Visit) -> Result<Outcome, StatusCode> {
         let request = &visit.request;
-        self.receive(request).await?;
+        if matches!(*request.upload.borrow(), Upload::Coming(_)) {
+            // Apart, for most requests have no body and move this future all the same.
+            Box::pin(self.receive(request)).await?;
+        }
         let env = visit.env.get_or_init(|| self.env(request));
         let label = label(request, &self.script.source().name);
         let mut ended = fiber::run_named(label, self.limits, || self.script.respond(env)).await;
@@ -156,9 +159,6 @@ impl Running {
 
     /// Reads the body before the script runs, as h2o does: it is checked against the limit first.
     async fn receive(&self, request: &Request) -> Result<(), StatusCode> {
-        if !matches!(*request.upload.borrow(), Upload::Coming(_)) {
-            return Ok(());
-        }
         // Taken out, so that nothing is borrowed while it comes.
         let mut upload = request.upload.take();
         let arrived = upload.arrive(self.body_limit, self.body_patience).await;
