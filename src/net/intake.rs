@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::io;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
@@ -40,8 +40,22 @@ pub struct Intake {
 }
 
 struct Listening {
+    /// The task keeps it open.
+    bound: Weak<Bound>,
     task: AbortHandle,
     is_last: bool,
+}
+
+impl Listening {
+    fn new(bound: &Arc<Bound>, task: &JoinHandle<()>, is_last: bool) -> Listening {
+        Listening { bound: Arc::downgrade(bound), task: task.abort_handle(), is_last }
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
 }
 
 /// What the tasks of an intake share.
@@ -104,15 +118,22 @@ impl Intake {
         listening.retain(|_, it| !it.task.is_finished());
         for bound in &sockets.open {
             if listening.get(&bound.id()).is_none_or(|it| it.is_last) {
-                let task = spawn_local(listen(bound.clone(), self.shared.clone())).abort_handle();
-                let before = listening.insert(bound.id(), Listening { task, is_last: false });
-                before.inspect(|it| it.task.abort());
+                let task = spawn_local(listen(bound.clone(), self.shared.clone()));
+                listening.insert(bound.id(), Listening::new(bound, &task, false));
             }
         }
         for bound in &sockets.closing {
-            let task = spawn_local(take_the_last(bound.clone(), self.shared.clone())).abort_handle();
-            let before = listening.insert(bound.id(), Listening { task, is_last: true });
-            before.inspect(|it| it.task.abort());
+            let task = spawn_local(take_the_last(bound.clone(), self.shared.clone()));
+            listening.insert(bound.id(), Listening::new(bound, &task, true));
+        }
+    }
+
+    /// Takes whoever waits at the sockets, which the kernel would reset when they are closed.
+    pub fn take_all(&self) {
+        for bound in self.listening.borrow().values().filter_map(|it| it.bound.upgrade()) {
+            while let Ok(parcel) = bound.take() {
+                self.shared.receive(Arrival { parcel, socket: bound.id(), counted: self.shared.own.clone().count() });
+            }
         }
     }
 
@@ -120,9 +141,7 @@ impl Intake {
     /// one that no more is.
     pub async fn close(&self) {
         self.is_closed.set(true);
-        for (_, it) in self.listening.borrow_mut().drain() {
-            it.task.abort();
-        }
+        self.listening.borrow_mut().clear();
         self.closing.notify_one();
         let receiving = self.receiving.take();
         if let Some(receiving) = receiving {
@@ -213,5 +232,84 @@ async fn take_the_last(bound: Arc<Bound>, shared: Rc<Shared>) {
             // There is nobody yet, or no room: later, perhaps.
             _ => tokio::time::sleep(BREATH).await,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpStream;
+
+    use super::*;
+    use crate::net::bind;
+
+    #[test]
+    fn a_socket_is_closed_when_nobody_waits_there_any_more() {
+        let bound = Arc::new(bind("127.0.0.1:0".parse().unwrap()).unwrap());
+        let address = bound.port().unwrap();
+        let queued: Vec<_> = (0..5).map(|_| TcpStream::connect(address).unwrap()).collect();
+        tokio::runtime::LocalRuntime::new().unwrap().block_on(async {
+            let taken = Rc::new(Cell::new(0));
+            let (outbox, inbox) = Outbox::new();
+            let intake = Intake::new(inbox, {
+                let taken = taken.clone();
+                move |_, _| {
+                    taken.set(taken.get() + 1);
+                    std::future::ready(())
+                }
+            });
+            // Nobody has room for them at first: they are waited for.
+            bound.refuse_newcomers();
+            let closing = Sockets { closing: vec![bound.clone()], ..Sockets::default() };
+            let workers = [outbox];
+            intake.follow(&closing, Outboxes::new(&workers, &[], 0));
+            let left = Arc::downgrade(&bound);
+            drop((bound, closing));
+            tokio::time::sleep(LAST_CALL + BREATH * 2).await;
+            assert_eq!(taken.get(), 0);
+            intake.follow(&Sockets::default(), Outboxes::new(&workers, &[], 10));
+            let end = Instant::now() + Duration::from_secs(10);
+            while left.strong_count() > 0 {
+                assert!(Instant::now() < end);
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            assert_eq!(taken.get(), queued.len());
+            assert!(TcpStream::connect(address).is_err());
+        });
+    }
+
+    #[test]
+    fn what_is_sent_to_a_worker_that_ends_comes_back() {
+        tokio::runtime::LocalRuntime::new().unwrap().block_on(async {
+            let bound = Arc::new(bind("127.0.0.1:0".parse().unwrap()).unwrap());
+            let taken = Rc::new(RefCell::new(Vec::new()));
+            let intake = |name: &'static str| {
+                let (outbox, inbox) = Outbox::new();
+                let taken = taken.clone();
+                (
+                    outbox,
+                    Intake::new(inbox, move |_, _| {
+                        taken.borrow_mut().push(name);
+                        std::future::pending()
+                    }),
+                )
+            };
+            let ((first, ending), (second, other)) = (intake("ending"), intake("other"));
+            // The other has one already: whoever comes is for the first.
+            let _one = second.clone().count();
+            let sockets = Sockets { open: vec![bound.clone()], ..Sockets::default() };
+            other.follow(&sockets, Outboxes::new(&[first, second], &[], 10));
+            let come = async |number: usize| {
+                let _client = TcpStream::connect(bound.port().unwrap()).unwrap();
+                let end = Instant::now() + Duration::from_secs(10);
+                while taken.borrow().len() < number {
+                    assert!(Instant::now() < end);
+                    tokio::task::yield_now().await;
+                }
+            };
+            come(1).await;
+            ending.close().await;
+            come(2).await;
+            assert_eq!(*taken.borrow(), ["ending", "other"]);
+        });
     }
 }

@@ -11,6 +11,9 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
+/// How long a connection that ends waits for a request that may be under way.
+const FAREWELL: Duration = Duration::from_secs(1);
+
 /// For how long a connection may do nothing, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
@@ -152,10 +155,16 @@ impl Live {
         }
     }
 
-    /// Ends all connections: those that answer a request when they are done, but after `grace` in any case.
+    /// Ends all connections: those that answer a request when they are done, but after `grace` in any case. Whoever is
+    /// about to ask has a second for it: with bytes under way a connection that is closed is cut (nginx's
+    /// `keepalive_min_timeout`).
     pub async fn finish(&self, grace: Duration) {
+        self.decide_all(Fate::Last);
+        if tokio::time::timeout(FAREWELL, self.gone()).await.is_ok() {
+            return;
+        }
         self.decide_all(Fate::Finish);
-        if tokio::time::timeout(grace, self.gone()).await.is_err() {
+        if tokio::time::timeout(grace.saturating_sub(FAREWELL), self.gone()).await.is_err() {
             tracing::warn!("{} connections are cut after {} s", self.len(), grace.as_secs());
             self.decide_all(Fate::Abort);
             self.gone().await;

@@ -259,8 +259,22 @@ content, so that editors' temporary files and a save that changes nothing reload
 Where something is wrong the error log says it in the form of `rhaid -t`, and the old generation goes on until it is mended.
 
 - What a script's top level holds starts afresh; `store::` and the pools of databases whose settings are the same stay.
-- `listen`, `num-threads`, `max-connections`, `max-requests`, `http1-request-timeout` and `user` need a restart, which the log says; the
-  rest is taken up.
+- Everything in the configuration is taken up but `user`, which needs a restart; the log says so, and the rest is taken up.
+- `listen`: new addresses are bound before old ones are closed, and one that can't be bound refuses the whole reload. What stays in the
+  configuration keeps its socket. An address that is gone takes those who have connected already, begins no new connection, and is
+  closed after a second; each connection to it ends with its next answer (`connection: close`). A unix socket whose `owner`, `group` or
+  `permission` is another stays the same socket. `8080` and `127.0.0.1:8080` may follow each other or stand side by side: the more
+  specific one takes its own. What only root may bind (ports below 1024), and what overlaps with an address that root has bound, is
+  refused when the process has become its `user`: a restart takes it up. `--listen` on the command line holds at a reload too.
+- `num-threads`: new workers have the generation ready before they take part; those that are too many take no more connections, end
+  each with its next answer, idle ones after 30 s, cut no answer, and end then. `max-requests` and the databases' `max-connections` are
+  shared out anew.
+- `max-connections` and `http1-request-timeout` hold for connections that are open, too.
+- A reload waits for every worker; one that computes in one long step lets it wait, which the log says after 10 s, while all of them
+  serve the old generation. Between two scripts that it compiles a worker answers requests. Reloads that are asked for meanwhile
+  come after. When the server is to end nothing more is taken up; migrations that are being applied come to their end.
+- At the end (SIGTERM, SIGINT) who has connected gets an answer if it asks within a second; then idle connections are closed, and
+  requests in flight have 30 s.
 - Each step from the root to a file is watched: folders that are replaced, deleted and made again, or come later, links that are swapped,
   and modules that an import looked for. Only of folders in which everybody makes files, such as `/tmp`, it goes unnoticed that one
   directly below is replaced.

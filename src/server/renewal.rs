@@ -33,9 +33,9 @@ impl Renewal {
         self.live.load(Ordering::Acquire)
     }
 
-    /// Where the server listens, as people write it.
+    /// The addresses that it listens on, as people write them.
     pub fn addresses(&self) -> Vec<String> {
-        lock(&self.sockets).open()
+        lock(&self.sockets).addresses()
     }
 
     /// Lets every worker build the generation of `config` and binds its addresses, then does `last`, which may still
@@ -51,22 +51,38 @@ impl Renewal {
         // One that was refused had the same number; the workers have forgotten it before they are told of this.
         let number = self.live() + 1;
         let built = self.build(number, config).await;
-        let outcome = built.and_then(|()| self.bind(config)).and_then(|()| last());
-        match outcome {
-            Ok(()) => {
-                self.config = config.clone();
-                self.live.store(number, Ordering::Release);
-                // The generation is served by all; whoever is busy takes the rest, such as what it listens on, later.
-                let _ = tokio::time::timeout(BUSY, self.take_up().by_all()).await;
-                Ok(number)
-            }
+        let taken = match built.and_then(|()| self.go_over(number, config, last)) {
+            Ok(taken) => taken,
             Err(problems) => {
                 self.crew.forget();
                 let sockets = lock(&self.sockets).forget();
                 self.crew.share(&self.config.process, &sockets);
-                Err(problems)
+                return Err(problems);
             }
-        }
+        };
+        // The generation is served by all; whoever is busy takes the rest, such as what it listens on, later.
+        let _ = tokio::time::timeout(BUSY, taken.by_all()).await;
+        Ok(number)
+    }
+
+    /// Does all that may still fail, and goes over.
+    fn go_over(
+        &mut self,
+        number: u64,
+        config: &Arc<Config>,
+        last: impl FnOnce() -> Result<(), Vec<String>>,
+    ) -> Result<Taken, Vec<String>> {
+        let moment = Moment::of_reload(config);
+        let known = lock(&self.sockets).listens();
+        // Names are looked up without the lock: who ends the server takes it, and waits for what is done here.
+        let wanted = wanted(config, &known).map_err(|problem| vec![problem])?;
+        let sockets = self.sockets.clone();
+        let mut sockets = lock(&sockets);
+        sockets.prepare(wanted, moment).map_err(|problem| vec![problem])?;
+        last()?;
+        self.config = config.clone();
+        self.live.store(number, Ordering::Release);
+        Ok(self.crew.take_up(&config.process, &sockets.take_up()))
     }
 
     /// Lets the workers serve what is live, and listen where it says.
@@ -85,13 +101,6 @@ impl Renewal {
         outcome.map_err(|refusal| match refusal {
             Refusal::Configuration(message) | Refusal::System(message) => vec![message],
         })
-    }
-
-    fn bind(&self, config: &Config) -> Result<(), Vec<String>> {
-        let known = lock(&self.sockets).listens();
-        // Names are looked up without the lock, which who ends the server takes.
-        let prepared = wanted(config, &known).and_then(|it| lock(&self.sockets).prepare(it, Moment::of_reload(config)));
-        prepared.map_err(|problem| vec![problem])
     }
 }
 

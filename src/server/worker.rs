@@ -120,11 +120,11 @@ impl Task {
             _ = &mut stopped => false,
         };
         if !has_left {
+            worker.intake.take_all();
             worker.intake.close().await;
             worker.connections.finish(GRACE).await;
         }
-        worker.service.write_logs();
-        worker.service.count(worker.connections.len());
+        worker.hand_on();
     }
 }
 
@@ -167,14 +167,18 @@ impl Worker {
         self.connections.leave(GRACE).await;
     }
 
-    /// The access logs are written out at least once a second, and what was counted is handed on.
     async fn each_second(&self) {
         let mut ticks = tokio::time::interval(Duration::from_secs(1));
         loop {
             ticks.tick().await;
-            self.service.write_logs();
-            self.service.count(self.connections.len());
+            self.hand_on();
         }
+    }
+
+    /// Hands on the lines of the access logs and what was counted, at least once a second.
+    fn hand_on(&self) {
+        self.service.write_logs();
+        self.service.count(self.connections.len());
     }
 }
 

@@ -419,3 +419,44 @@ fn an_address_that_comes_back_before_it_was_let_go_of_is_opened_again_once() {
     let rest = server.rest();
     assert!(rest.iter().all(|it| !it.contains("ERROR")), "{rest:?}");
 }
+
+#[test]
+fn who_is_about_to_ask_when_the_server_ends_gets_an_answer() {
+    let port = free_port();
+    let mut server = served(&format!("num-threads: 1\nmax-connections: 2\nlisten: 127.0.0.1:{port}\n"));
+    let mut kept = connections(port, 1).remove(0);
+    let mut fresh = connect(port);
+    // There is no room for it: the system has taken it, and nobody else.
+    let mut queued = connect(port);
+    write!(queued, "GET / HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+    server.signal("TERM");
+    server.printed("received SIGTERM");
+    assert_eq!(answer(&mut queued).unwrap().1, "hello");
+    for stream in [&mut kept, &mut fresh] {
+        let (head, body) = ask(stream, "/").unwrap();
+        assert_eq!(body, "hello");
+        assert!(head.contains("connection: close"), "{head}");
+    }
+    assert!(server.process.wait().unwrap().success());
+}
+
+#[test]
+fn a_reload_that_is_under_way_does_not_hold_the_end_up() {
+    let port = free_port();
+    let mut server = served(&listening(port));
+    // Workers that are to leave still have somebody, and others come, when the end comes.
+    reload(&server, &format!("num-threads: 4\nlisten: 127.0.0.1:{port}\n"));
+    let mut streams = connections(port, 8);
+    reload(&server, &format!("num-threads: 1\nlisten: 127.0.0.1:{port}\n"));
+    let path = server.folder.path().join("host.yaml");
+    fs::write(&path, format!("num-threads: 8\nlisten: 127.0.0.1:{}\n{HOSTS}", free_port())).unwrap();
+    server.signal("HUP");
+    server.signal("TERM");
+    server.printed("received SIGTERM");
+    let begin = Instant::now();
+    for stream in &mut streams {
+        assert_eq!(ask(stream, "/").unwrap().1, "hello");
+    }
+    assert!(server.process.wait().unwrap().success());
+    assert!(begin.elapsed() < Duration::from_secs(5));
+}
