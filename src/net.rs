@@ -6,6 +6,7 @@ mod farewell;
 mod file;
 mod listener;
 mod live;
+mod private;
 mod socket;
 mod stream;
 
@@ -13,4 +14,5 @@ pub use connection::{Serve, converse};
 pub use file::{Access, SocketFile, bind_file};
 pub use listener::{Inbox, Outboxes, accept, bind, outboxes};
 pub use live::{Clock, Live, Patience};
+pub use private::Private;
 pub use stream::{Bound, Stream};
