@@ -21,6 +21,7 @@ mod load;
 mod makers;
 mod modules;
 mod options;
+mod parsed;
 mod pattern;
 mod private;
 mod program;

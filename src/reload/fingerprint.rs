@@ -114,6 +114,10 @@ impl Fingerprint {
 
     /// The first file that is not as it was in `earlier`.
     pub fn changed_since<'f>(&'f self, earlier: &'f Fingerprint) -> Option<&'f Path> {
+        // As a rule nothing has, and to compare in order is cheaper than to look each one up.
+        if self == earlier {
+            return None;
+        }
         let names = self.0.keys().chain(earlier.0.keys());
         names.filter(|it| self.0.get(*it) != earlier.0.get(*it)).min().map(PathBuf::as_path)
     }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use rhai::{Dynamic, OptimizationLevel};
 
+use super::parsed::Kept;
 use super::{builtins, cookie, decimal, env, file, frozen, library, makers, reply, routes, rows, text};
 use crate::fiber;
 
@@ -23,13 +24,15 @@ type Natives = Box<dyn Fn(&mut rhai::Engine)>;
 pub struct Engines {
     bindings: Vec<Natives>,
     by_call_levels: RefCell<HashMap<usize, &'static rhai::Engine>>,
+    /// What their scripts were parsed from.
+    pub(super) kept: Kept,
 }
 
 impl Engines {
     /// Engines with the native functions of `bindings`.
     pub fn new(bindings: impl IntoIterator<Item = Register>) -> Engines {
         let bindings = bindings.into_iter().map(|it| Box::new(it) as _).collect();
-        Engines { bindings, by_call_levels: RefCell::default() }
+        Engines { bindings, by_call_levels: RefCell::default(), kept: Kept::default() }
     }
 
     /// These engines with more native functions, which may know something.

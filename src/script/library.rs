@@ -11,13 +11,13 @@ use std::path::PathBuf;
 use std::rc::{Rc, Weak};
 
 use rhai::{
-    Dynamic, EvalContext, FnPtr, FuncRegistration, Identifier, ImmutableString, Module, NativeCallContext, RhaiFunc,
-    Scope, Shared,
+    Dynamic, EvalContext, FnPtr, FuncRegistration, ImmutableString, Module, NativeCallContext, RhaiFunc, Scope, Shared,
 };
 
 use super::context::Context;
 use super::fault::{PINNED, Result, is_closure, left, plain_name};
 use super::modules::Identity;
+use super::parsed::Parsed;
 use super::private::private_copy;
 use super::program::Program;
 use super::source::Source;
@@ -49,8 +49,8 @@ pub(super) struct Loaded {
     pub(super) program: Rc<Program>,
     /// What scripts see of it.
     pub(super) module: Shared<Module>,
-    /// The keys of its map literals.
-    pub(super) literals: Vec<Vec<Identifier>>,
+    /// What it was parsed from.
+    pub(super) parsed: Rc<Parsed>,
     /// What it imports itself.
     pub(super) imports: Vec<Rc<Loaded>>,
 }

@@ -3,17 +3,18 @@
 
 use std::rc::Rc;
 
-use rhai::{AST, Dynamic, EvalAltResult, Identifier, OptimizationLevel, Position, Scope};
+use rhai::{Dynamic, EvalAltResult, OptimizationLevel, Position, Scope};
 
 use super::app::{AT_ITS_START, limit_message};
 use super::context::Context;
 use super::fault::stop_of;
-use super::imports::{self, Asked, Import};
+use super::imports::{self, Asked};
 use super::json::Shapes;
 use super::library::{Key, Library, Loaded, interface};
 use super::modules::Modules;
+use super::parsed::{Kept, Parsed};
 use super::program::Program;
-use super::source::Sources;
+use super::source::{Source, Sources};
 use super::trace::Trace;
 use crate::fiber;
 
@@ -26,6 +27,7 @@ pub(super) struct Loading<'a> {
     pub(super) call_levels: usize,
     pub(super) modules: &'a Modules,
     pub(super) library: &'a Library,
+    kept: &'a Kept,
     /// Names of native functions, for suggestions.
     pub(super) functions: &'a [String],
     /// By the number of the file.
@@ -43,9 +45,7 @@ enum State {
 }
 
 struct Compiled {
-    ast: AST,
-    imports: Vec<Import>,
-    literals: Vec<Vec<Identifier>>,
+    parsed: Rc<Parsed>,
     /// The import that led there first.
     by: Option<(usize, Position)>,
 }
@@ -54,7 +54,7 @@ struct Compiled {
 pub(super) struct Started {
     pub(super) program: Rc<Program>,
     pub(super) value: Dynamic,
-    pub(super) ast: AST,
+    pub(super) parsed: Rc<Parsed>,
     pub(super) context: Rc<Context>,
 }
 
@@ -64,9 +64,10 @@ impl<'a> Loading<'a> {
         call_levels: usize,
         modules: &'a Modules,
         library: &'a Library,
+        kept: &'a Kept,
         functions: &'a [String],
     ) -> Loading<'a> {
-        Loading { engine, call_levels, modules, library, functions, files: Vec::new(), order: Vec::new() }
+        Loading { engine, call_levels, modules, library, kept, functions, files: Vec::new(), order: Vec::new() }
     }
 
     /// Compiles everything, and runs it with a context of the script's shapes.
@@ -77,7 +78,7 @@ impl<'a> Loading<'a> {
         // The script's own literals come before those of its modules.
         for &file in self.order.iter().rev() {
             match &self.files[file] {
-                State::Compiled(it) => context.shapes.add_all(&it.literals),
+                State::Compiled(it) => context.shapes.add_all(&it.parsed.literals),
                 State::Loaded(it) => learn(&mut context.shapes, it),
                 State::Unseen => {}
             }
@@ -98,7 +99,7 @@ impl<'a> Loading<'a> {
             return Err(Trace::whole(self.modules.source(0), "the script is not there"));
         };
         let (program, value, _) = self.run(0, &compiled, &context)?;
-        Ok(Started { program, value, ast: compiled.ast, context })
+        Ok(Started { program, value, parsed: compiled.parsed, context })
     }
 
     /// Compiles a file and what it imports, which goes first in the order.
@@ -115,29 +116,8 @@ impl<'a> Loading<'a> {
             return Ok(());
         }
         let source = self.modules.source(file);
-        let ast = self
-            .engine
-            .compile(&*source.text)
-            .map_err(|error| self.led(Trace::of_parse(source, &error, self.functions), way))?;
-        let imports = imports::imports(&ast)
-            .map_err(|it| self.led(Trace::at(source, it.position, it.message).with_hint(it.hint), way))?;
-        let is_imported = |name: &str| name == "global" || imports.iter().any(|it| it.alias == name);
-        let is_known = |asked: &Asked| match asked {
-            Asked::Namespace(name) => {
-                let mut namespaces = self.functions.iter().filter_map(|it| it.split_once("::")).map(|it| it.0);
-                is_imported(name) || namespaces.any(|it| it == name)
-            }
-            // What a module has is known when it has run.
-            Asked::Function(name) => {
-                let namespace = name.split_once("::").map_or("", |it| it.0);
-                is_imported(namespace) || self.functions.contains(name)
-            }
-        };
-        if let Some((position, asked)) = imports::unknown(&ast, &is_known) {
-            return Err(self.led(Trace::of_unknown(source, position, &asked, self.functions), way));
-        }
-        let literals = Shapes::literals(&ast);
-        for import in &imports {
+        let parsed = self.parse(source).map_err(|trace| self.led(trace, way))?;
+        for import in &parsed.imports {
             let failed = |message: String, hint: Option<String>| {
                 let trace = Trace::token(source, import.position, import.path.chars().count() + 2, message);
                 self.led(
@@ -163,17 +143,47 @@ impl<'a> Loading<'a> {
                 way.pop();
             }
         }
-        let mut ast = self.engine.optimize_ast(&Scope::new(), ast, OptimizationLevel::Simple);
-        // Optimized it has forgotten its source.
-        ast.set_source(source.name.as_str());
-        self.files[file] = State::Compiled(Box::new(Compiled { ast, imports, literals, by }));
+        self.files[file] = State::Compiled(Box::new(Compiled { parsed, by }));
         self.order.push(file);
         Ok(())
     }
 
+    /// What a text comes to, whatever its imports lead to.
+    fn parse(&self, source: &Source) -> Result<Rc<Parsed>, Trace> {
+        if let Some(parsed) = self.kept.find(self.call_levels, source) {
+            return Ok(parsed);
+        }
+        let ast =
+            self.engine.compile(&*source.text).map_err(|error| Trace::of_parse(source, &error, self.functions))?;
+        let imports =
+            imports::imports(&ast).map_err(|it| Trace::at(source, it.position, it.message).with_hint(it.hint))?;
+        let is_imported = |name: &str| name == "global" || imports.iter().any(|it| it.alias == name);
+        let is_known = |asked: &Asked| match asked {
+            Asked::Namespace(name) => {
+                let mut namespaces = self.functions.iter().filter_map(|it| it.split_once("::")).map(|it| it.0);
+                is_imported(name) || namespaces.any(|it| it == name)
+            }
+            // What a module has is known when it has run.
+            Asked::Function(name) => {
+                let namespace = name.split_once("::").map_or("", |it| it.0);
+                is_imported(namespace) || self.functions.contains(name)
+            }
+        };
+        if let Some((position, asked)) = imports::unknown(&ast, &is_known) {
+            return Err(Trace::of_unknown(source, position, &asked, self.functions));
+        }
+        let literals = Shapes::literals(&ast);
+        let mut ast = self.engine.optimize_ast(&Scope::new(), ast, OptimizationLevel::Simple);
+        // Optimized it has forgotten its source.
+        ast.set_source(source.name.as_str());
+        let parsed = Rc::new(Parsed { ast, imports, literals });
+        self.kept.put(self.call_levels, source, &parsed);
+        Ok(parsed)
+    }
+
     fn run_module(&self, file: usize, compiled: Compiled, context: &Rc<Context>) -> Result<Rc<Loaded>, Trace> {
         let (program, _, variables) = self.run(file, &compiled, context)?;
-        let module = interface(&program, &imports::exports(&compiled.ast), &variables);
+        let module = interface(&program, &imports::exports(&compiled.parsed.ast), &variables);
         // A copy that a limit cut short would lack what the module gave it.
         fiber::tick().map_err(|stop| {
             self.led_to(&compiled, Trace::whole(self.modules.source(file), limit_message(stop, AT_ITS_START)))
@@ -182,8 +192,8 @@ impl<'a> Loading<'a> {
             source: self.modules.source(file).clone(),
             program,
             module: module.into(),
-            literals: compiled.literals,
-            imports: compiled.imports.iter().filter_map(|it| self.loaded(file, &it.path)).collect(),
+            imports: compiled.parsed.imports.iter().filter_map(|it| self.loaded(file, &it.path)).collect(),
+            parsed: compiled.parsed,
         });
         self.library.put(self.key(file, context), loaded.clone());
         Ok(loaded)
@@ -196,12 +206,12 @@ impl<'a> Loading<'a> {
         compiled: &Compiled,
         context: &Rc<Context>,
     ) -> Result<(Rc<Program>, Dynamic, Scope<'static>), Trace> {
-        let program = Rc::new(Program::new(self.engine, &compiled.ast, Dynamic::from(context.clone())));
+        let program = Rc::new(Program::new(self.engine, &compiled.parsed.ast, Dynamic::from(context.clone())));
         let source = self.modules.source(file);
         if self.modules.sources().nth(1).is_some() && context.closures.add(&program).is_some() {
             return Err(Trace::whole(source, SAME_CLOSURES));
         }
-        for import in &compiled.imports {
+        for import in &compiled.parsed.imports {
             if let Some(loaded) = self.loaded(file, &import.path) {
                 program.add_imported(&import.alias, &loaded.program);
             }
@@ -265,7 +275,7 @@ const SAME_CLOSURES: &str = "a closure here has the same text and place as one i
                              imported together, and can't be told from it\nhint: move one of them by a line";
 
 fn learn(shapes: &mut Shapes, loaded: &Loaded) {
-    shapes.add_all(&loaded.literals);
+    shapes.add_all(&loaded.parsed.literals);
     for import in &loaded.imports {
         learn(shapes, import);
     }

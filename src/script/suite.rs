@@ -11,6 +11,7 @@ use super::engine::Engines;
 use super::library::Library;
 use super::load::Loading;
 use super::modules::Modules;
+use super::parsed::Kept;
 use super::trace::Trace;
 use super::{Settings, Source};
 use crate::fiber::{Limits, Waiting};
@@ -89,7 +90,8 @@ impl Suite {
         let modules = Modules::gather(&source, &self.settings.module_path);
         let library = Library::default();
         let levels = self.settings.max_call_levels;
-        let started = Loading::new(self.engine, levels, &modules, &library, &self.functions).start(context);
+        let started =
+            Loading::new(self.engine, levels, &modules, &library, &Kept::default(), &self.functions).start(context);
         let value = started.map_err(|trace| self.failed(test, trace))?.value;
         if value.is_string() && value.cast::<ImmutableString>() == DONE {
             return Ok(());
