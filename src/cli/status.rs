@@ -46,13 +46,14 @@ fn described(snapshot: &Snapshot) -> String {
     }
     let took = snapshot.generation_milliseconds;
     let since = when(&snapshot.generation_time, snapshot);
+    let threads = snapshot.worker_threads;
     lines.extend([
         format!("  generation   {generation}, {since}, in {took} ms: {}", snapshot.generation_cause),
         format!(
-            "  process      {}, up for {}, {} threads",
+            "  process      {}, up for {}, {threads} thread{}",
             snapshot.pid,
             span(snapshot.uptime),
-            snapshot.worker_threads
+            if threads == 1 { "" } else { "s" }
         ),
         format!("  files        {}", snapshot.config.display()),
         format!("  connections  {} of {}", snapshot.connections, snapshot.max_connections),
