@@ -66,9 +66,8 @@ async fn until_asked_to_end(
     control: Control,
 ) {
     announce(&server, config);
-    let listeners = server.addresses().to_vec();
     let (serving, renewal) = server.serve();
-    let reloading = Reloading::start(config.clone(), files, renewal, listeners, pid_file);
+    let reloading = Reloading::start(config.clone(), files, renewal, pid_file);
     let asked = tokio::task::spawn_local(control.serve(reloading.clone()));
     let signal = loop {
         match signals.next().await {

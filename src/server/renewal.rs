@@ -33,9 +33,9 @@ impl Renewal {
         self.live.load(Ordering::Acquire)
     }
 
-    /// The addresses that it listens on, as people write them.
+    /// Where the server listens, as people write it.
     pub fn addresses(&self) -> Vec<String> {
-        lock(&self.sockets).addresses()
+        lock(&self.sockets).open()
     }
 
     /// Lets every worker build the generation of `config` and binds its addresses, then does `last`, which may still

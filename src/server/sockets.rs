@@ -40,11 +40,17 @@ impl Sockets {
         self.open.iter().map(|it| it.listen.clone()).collect()
     }
 
-    /// The sockets that are listened on, or will be first, as people write their addresses.
-    pub(super) fn addresses(&self) -> Vec<String> {
-        let opened = if self.open.is_empty() { &self.next.open } else { &self.open };
-        // One whose address the system does not say is none.
-        unique(opened).iter().filter_map(|it| it.address().ok()).collect()
+    /// Where the server listens, as people write it.
+    pub(super) fn open(&self) -> Vec<String> {
+        unique(&self.open).iter().filter_map(|it| it.address().ok()).collect()
+    }
+
+    /// The sockets that were prepared, as people write their addresses.
+    ///
+    /// # Errors
+    /// If the system does not say.
+    pub(super) fn addresses(&self) -> io::Result<Vec<String>> {
+        unique(&self.next.open).iter().map(|it| it.address()).collect()
     }
 
     /// Binds what is not there yet of `wanted`. Nothing else changes before [`Sockets::take_up`].
@@ -85,9 +91,10 @@ impl Sockets {
     pub(super) fn take_up(&mut self) -> net::Sockets {
         let next = std::mem::take(&mut self.next);
         next.granted.into_iter().for_each(Granted::keep);
-        for bound in self.closing.iter().filter_map(Weak::upgrade).filter(|it| is_in(&next.open, it)) {
-            bound.welcome_newcomers();
-        }
+        let closing = std::mem::take(&mut self.closing).into_iter().filter_map(|it| it.upgrade());
+        let (back, closing): (Vec<_>, Vec<_>) = closing.partition(|it| is_in(&next.open, it));
+        back.iter().for_each(|it| it.welcome_newcomers());
+        self.closing = closing.iter().map(Arc::downgrade).collect();
         let old = std::mem::replace(&mut self.open, next.open);
         let closing = unique(&old).into_iter().filter(|it| !is_in(&self.open, it)).collect();
         self.close(closing)

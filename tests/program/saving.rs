@@ -1,6 +1,7 @@
 //! Every way in which editors and deployments change files: each is taken up soon, once, and no request fails meanwhile.
 //!
-//! `RHAID_SAVES=50 cargo test --release --test program saving -- --nocapture` prints how long it takes, of 50 tries each.
+//! `RHAID_BINARY=$PWD/target/release/rhaid RHAID_SAVES=50 cargo test --test program each_way -- --nocapture` prints how long it takes, of 50
+//! tries each.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Write};

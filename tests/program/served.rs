@@ -154,7 +154,8 @@ impl Drop for Served {
 
 /// The command, in a folder.
 pub fn rhaid(folder: &TempDir) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_rhaid"));
+    let mut command =
+        Command::new(std::env::var_os("RHAID_BINARY").unwrap_or_else(|| env!("CARGO_BIN_EXE_rhaid").into()));
     command.args(["--chdir", folder.path().to_str().unwrap()]);
     command
 }

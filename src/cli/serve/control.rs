@@ -63,7 +63,7 @@ impl Control {
         let clients = Arc::new(Semaphore::new(CLIENTS));
         let mut loops = JoinSet::new();
         for bound in self.0 {
-            let Some((listener, file)) = bound.into_file() else { continue };
+            let Some((listener, file)) = bound.into_unix() else { continue };
             match UnixListener::from_std(listener) {
                 Ok(listener) => {
                     loops.spawn_local(listen(listener, file, clients.clone(), reloading.clone()));

@@ -37,21 +37,14 @@ struct Reloader {
     renewal: Renewal,
     config: Arc<Config>,
     asked: UnboundedReceiver<Ask>,
-    listeners: Vec<String>,
     pid_file: SharedPidFile,
 }
 
 impl Reloading {
-    /// Follows the files of `config`, which is served already, at `listeners`.
-    pub(super) fn start(
-        config: Arc<Config>,
-        files: Files,
-        renewal: Renewal,
-        listeners: Vec<String>,
-        pid_file: SharedPidFile,
-    ) -> Reloading {
+    /// Follows the files of `config`, which is served already.
+    pub(super) fn start(config: Arc<Config>, files: Files, renewal: Renewal, pid_file: SharedPidFile) -> Reloading {
         let (ask, asked) = unbounded_channel();
-        let reloader = Reloader { files, renewal, config, asked, listeners, pid_file };
+        let reloader = Reloader { files, renewal, config, asked, pid_file };
         let started = thread::Builder::new().name("reload".to_owned()).spawn(|| reloader.run());
         if let Err(error) = started {
             tracing::error!("changes of files are not taken up: {error}");
@@ -116,7 +109,7 @@ impl Reloader {
         };
         match &outcome {
             Ok(number) => {
-                note(*number, why, begun, &self.config, &self.listeners);
+                note(*number, why, begun, &self.config, &self.renewal.addresses());
                 tracing::info!("reloaded, since {why}: generation {number} is served");
             }
             Err(problems) => {
@@ -145,7 +138,6 @@ impl Reloader {
             tracing::warn!("{message}");
         }
         self.say_what_stays(config);
-        self.listeners = self.renewal.addresses();
         self.config = config.clone();
         Ok(number)
     }
