@@ -9,6 +9,7 @@ mod intake;
 mod live;
 mod newcomers;
 mod outboxes;
+mod private;
 mod socket;
 mod stream;
 
@@ -18,4 +19,5 @@ pub use file::{Access, Granted, SocketFile, bind_file};
 pub use intake::{Intake, Sockets};
 pub use live::{Clock, Live, Patience};
 pub use outboxes::{Inbox, Outbox, Outboxes};
+pub use private::Private;
 pub use stream::Stream;

@@ -86,7 +86,7 @@ impl Server {
     /// If a script or a file of the generation is no good, or if a thread can't be started.
     pub fn build(config: &Arc<Config>, sockets: Sockets) -> Result<Server, Refusal> {
         let system = |error: io::Error| Refusal::System(error.to_string());
-        let addresses = sockets.addresses().map_err(system)?;
+        let addresses = sockets.addresses();
         let (stop, stopped) = watch::channel(false);
         let (live, threads) = (Arc::new(AtomicU64::new(1)), Arc::new(Threads::new()));
         let mut crew = Crew::new(live.clone(), threads.clone(), stopped);

@@ -41,11 +41,12 @@ pub(super) fn beside(pid_file: &Path) -> PathBuf {
     pid_file.with_extension("sock")
 }
 
-/// Where the socket of a configuration is that names no pid file, if there can be one.
+/// Where the sockets of a configuration are that names no pid file: one by the path that leads to it, and where links are
+/// part of that another by the file that it is now. A deployment may have led the link elsewhere since the server started.
 ///
 /// # Errors
-/// If the folder is not the user's alone.
-pub(super) fn own(configuration: &Path) -> io::Result<PathBuf> {
+/// If there can be none, since the folder is not the user's alone.
+pub(super) fn own(configuration: &Path) -> io::Result<Vec<PathBuf>> {
     let folder = std::env::temp_dir().join(format!("rhaid-{}", geteuid()));
     match DirBuilder::new().mode(0o700).create(&folder) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
@@ -56,9 +57,13 @@ pub(super) fn own(configuration: &Path) -> io::Result<PathBuf> {
         let message = format!("`{}` is not a folder of this user alone", folder.display());
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
     }
-    let path = configuration.canonicalize()?;
-    let digest = Sha256::digest(path.as_os_str().as_encoded_bytes());
-    Ok(folder.join(format!("{}.sock", lower::encode_string(&digest[..8]))))
+    let mut names = vec![std::path::absolute(configuration)?, configuration.canonicalize()?];
+    names.dedup();
+    let place = |name: &PathBuf| {
+        let digest = Sha256::digest(name.as_os_str().as_encoded_bytes());
+        folder.join(format!("{}.sock", lower::encode_string(&digest[..8])))
+    };
+    Ok(names.iter().map(place).collect())
 }
 
 /// Asks the server of a configuration, which `named` names.
@@ -73,15 +78,24 @@ pub(super) fn ask<T: DeserializeOwned>(named: Option<&Path>, what: &str, patienc
         Err(mistaken) => mistaken.rest.as_ref().map(|it| &it.process),
     };
     let mut places: Vec<PathBuf> = process.and_then(|it| it.pid_file.as_deref()).map(beside).into_iter().collect();
-    places.extend(own(&path).ok());
+    places.extend(own(&path).unwrap_or_default());
+    let mut misunderstood = None;
     for place in &places {
-        let Ok(stream) = UnixStream::connect(place) else { continue };
-        let failed = |error: io::Error| {
+        let Some(stream) = connect(place) else { continue };
+        let failed = |error: &io::Error| {
             let late = matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut);
             let why = if late { format!("no answer for {} s", patience.as_secs()) } else { error.to_string() };
             Refusal::System(format!("the server at `{}` can't be asked: {why}", place.display()))
         };
-        return exchange(stream, what, patience).map_err(failed);
+        match exchange(stream, what, patience) {
+            Ok(answer) => return Ok(answer),
+            // It may be somebody else's socket.
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => misunderstood = Some(failed(&error)),
+            Err(error) => return Err(failed(&error)),
+        }
+    }
+    if let Some(refusal) = misunderstood {
+        return Err(refusal);
     }
     let places: Vec<String> = places.iter().map(|it| format!("`{}`", it.display())).collect();
     Err(Refusal::System(format!(
@@ -91,11 +105,22 @@ pub(super) fn ask<T: DeserializeOwned>(named: Option<&Path>, what: &str, patienc
     )))
 }
 
+/// A connection to a server of this user's or of root's, if there is one; what others let listen there is not believed.
+fn connect(place: &Path) -> Option<UnixStream> {
+    let owner = fs::symlink_metadata(place).ok()?.uid();
+    let user = geteuid();
+    let is_trusted = user.is_root() || owner == 0 || owner == user.as_raw();
+    UnixStream::connect(place).ok().filter(|_| is_trusted)
+}
+
 fn exchange<T: DeserializeOwned>(mut stream: UnixStream, what: &str, patience: Duration) -> io::Result<T> {
     stream.set_read_timeout(Some(patience))?;
     stream.set_write_timeout(Some(patience))?;
     stream.write_all(format!("{what}\n").as_bytes())?;
     let mut line = String::new();
-    BufReader::new(stream).read_line(&mut line)?;
-    serde_json::from_str(&line).map_err(|_| io::Error::other("it does not answer as this version of rhaid does"))
+    if BufReader::new(stream).read_line(&mut line)? == 0 {
+        return Err(io::Error::other("it ended before it answered"));
+    }
+    let foreign = |_| io::Error::new(io::ErrorKind::InvalidData, "it does not answer as this version of rhaid does");
+    serde_json::from_str(&line).map_err(foreign)
 }

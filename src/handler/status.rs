@@ -3,7 +3,7 @@
 use std::future::ready;
 use std::sync::Arc;
 
-use http::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE};
+use http::header::{ACCEPT, ALLOW, CACHE_CONTROL, VARY};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 
 use super::{Building, Handler, Kind, Outcome, Plan, Visit, Workshop};
@@ -22,6 +22,19 @@ pub const STATUS: Kind = Kind {
     example: "status: ON",
     read,
 };
+
+/// What the page may load and ask: itself and its own host. A key in its URL must not go elsewhere.
+const PAGE_HEADERS: [(&str, &str); 4] = [
+    (
+        "content-security-policy",
+        "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; \
+         base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    ),
+    ("referrer-policy", "no-referrer"),
+    ("x-content-type-options", "nosniff"),
+    ("content-type", "text/html; charset=utf-8"),
+];
+const JSON_HEADERS: [(&str, &str); 2] = [("x-content-type-options", "nosniff"), ("content-type", "application/json")];
 
 const PAGE: &str = include_str!("status/page.html");
 /// Where the page has what it shows first.
@@ -79,13 +92,16 @@ impl Shown {
             snapshot.refusal = snapshot.refusal.map(|it| it.without_excerpts());
         }
         let json = json(&snapshot);
-        let (content_type, body) = match is_page {
-            true => ("text/html; charset=utf-8", page(&json)),
-            false => ("application/json", json),
+        let (headers, body): (&[_], _) = match is_page {
+            true => (&PAGE_HEADERS, page(&json)),
+            false => (&JSON_HEADERS, json),
         };
         let mut response = Response::new(body.into());
-        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+        for (name, value) in headers {
+            response.headers_mut().insert(*name, HeaderValue::from_static(value));
+        }
         response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        response.headers_mut().insert(VARY, HeaderValue::from_static("accept"));
         response
     }
 }
@@ -100,13 +116,20 @@ fn page(json: &str) -> String {
     PAGE.replacen(PLACE, &json.replace('<', "\\u003c"), 1)
 }
 
-/// Whether JSON comes before HTML in what the client names; who names neither gets the page.
+/// Whether the client likes JSON better than HTML; who names neither gets the page.
 fn prefers_json(headers: &HeaderMap) -> bool {
-    let accept = headers.get(ACCEPT).and_then(|it| it.to_str().ok()).unwrap_or("");
-    match (accept.find("application/json"), accept.find("text/html")) {
-        (Some(json), Some(html)) => json < html,
-        (json, _) => json.is_some(),
+    let accepted = headers.get_all(ACCEPT).iter().filter_map(|it| it.to_str().ok()).flat_map(|it| it.split(','));
+    let (mut json, mut html) = (0.0, 0.0);
+    for range in accepted {
+        let mut parts = range.split(';').map(str::trim);
+        let best = match parts.next().unwrap_or_default().to_ascii_lowercase().as_str() {
+            "application/json" => &mut json,
+            "text/html" => &mut html,
+            _ => continue,
+        };
+        *best = parts.find_map(|it| it.strip_prefix("q=")).map_or(1.0, |it| it.parse().unwrap_or(0.0_f32));
     }
+    json > html
 }
 
 #[cfg(test)]
@@ -129,6 +152,9 @@ mod tests {
             ("application/json", true),
             ("application/json, text/html;q=0.5", true),
             ("text/html, application/json", false),
+            ("application/json;q=0.5, text/html", false),
+            ("text/html;q=0.9, Application/JSON ; q=1", true),
+            ("application/json;q=0", false),
         ] {
             let headers = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static(accept))]);
             assert_eq!(prefers_json(&headers), expected, "{accept}");

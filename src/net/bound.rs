@@ -109,6 +109,14 @@ impl Bound {
         }
     }
 
+    /// The socket and its file, which is there for as long as it is kept; `None` for a port.
+    pub fn into_file(self) -> Option<(UnixListener, SocketFile)> {
+        match self.kind {
+            Kind::Tcp(_) => None,
+            Kind::Unix(listener, file) => Some((listener, file)),
+        }
+    }
+
     /// Where it listens, as people write it: `http://127.0.0.1:8080/`, `unix:/run/rhaid.sock`.
     ///
     /// # Errors
@@ -122,14 +130,6 @@ impl Bound {
             },
             Kind::Unix(_, file) => format!("unix:{}", file.path().display()),
         })
-    }
-
-    /// The listener with its file; `None` for a port.
-    pub fn into_unix(self) -> Option<(UnixListener, SocketFile)> {
-        match self.kind {
-            Kind::Tcp(_) => None,
-            Kind::Unix(listener, file) => Some((listener, file)),
-        }
     }
 
     /// Begins no handshake any more, so that its queue gets empty: those under way come to their end.

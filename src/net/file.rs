@@ -146,7 +146,7 @@ fn apply(path: &Path, access: Access) -> io::Result<()> {
 }
 
 /// Removes what a process left behind that did not end by itself.
-fn clear(path: &Path) -> io::Result<()> {
+pub(super) fn clear(path: &Path) -> io::Result<()> {
     let Ok(metadata) = fs::symlink_metadata(path) else { return Ok(()) };
     if !metadata.file_type().is_socket() {
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, "there is a file that is no socket"));

@@ -280,10 +280,14 @@ Where something is wrong the error log says it in the form of `rhaid -t`, and th
   directly below is replaced.
 - A file that somebody still has open and writes to is waited for until it is closed, or nothing was written for two seconds; one that
   was emptied, for three.
-- `rhaid reload` lets the running server reload, waits, and ends with 0, or with 78 and the mistakes, so that a deploy script knows.
-  `rhaid status` says which generation is served, since when and by what, and what was refused last; `status: ON` serves that at a path.
-  Both speak to the server over a socket that its user alone may open: beside the pid file (`rhaid.pid`: `rhaid.sock`), and in
-  `rhaid-UID/` of the folder for temporary files, so that it is found where no pid file is named. Root finds another user's by the first.
+- `rhaid reload` lets the running server reload, waits, and ends with 0, or with 78 and the mistakes in the form of `rhaid -t`, so that a
+  deploy script knows. What is read was read after it asked, also where another reload was under way. `rhaid status` says which
+  generation is served, since when and by what, and what was refused last, and ends with 0 also then; `--json` for programs. Both
+  end with 71 where no server of the configuration runs or it does not answer in time (`rhaid reload --timeout 60`).
+- They speak to the server over a socket that its user alone may open: beside the pid file (`rhaid.pid`: `rhaid.sock`), and in
+  `rhaid-UID/` of the folder for temporary files, by the path of the configuration, so that it is found where no pid file is named. Root
+  finds another user's by the first. Where several servers have one configuration the first is asked, until it ends.
+- `status: ON` serves the same at a path.
 - SIGUSR1 opens all log files anew: for whoever rotates logs by renaming them. Without the signal it is noticed within a second, while
   lines come. `copytruncate` needs no signal.
 - SIGHUP reloads at once. `watch: OFF` or `--no-watch` leaves it at that. Where the system can't watch files (inotify has run out), or

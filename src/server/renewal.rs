@@ -33,9 +33,9 @@ impl Renewal {
         self.live.load(Ordering::Acquire)
     }
 
-    /// Where the server listens, as people write it.
+    /// The addresses that it listens on, as people write them.
     pub fn addresses(&self) -> Vec<String> {
-        lock(&self.sockets).open()
+        lock(&self.sockets).addresses()
     }
 
     /// Lets every worker build the generation of `config` and binds its addresses, then does `last`, which may still

@@ -105,9 +105,8 @@ impl Service {
     pub(super) fn ended(&self, status: StatusCode) {
         let state = &self.0;
         state.in_flight.set(state.in_flight.get() - 1);
-        let mut answered = state.answered.get();
-        answered[usize::from(status.as_u16() / 100).min(6) % 6] += 1;
-        state.answered.set(answered);
+        let answered = &state.answered.as_array_of_cells()[usize::from(status.as_u16() / 100).min(6) % 6];
+        answered.set(answered.get() + 1);
     }
 
     /// Notes a request that has ended.

@@ -40,17 +40,11 @@ impl Sockets {
         self.open.iter().map(|it| it.listen.clone()).collect()
     }
 
-    /// Where the server listens, as people write it.
-    pub(super) fn open(&self) -> Vec<String> {
-        unique(&self.open).iter().filter_map(|it| it.address().ok()).collect()
-    }
-
-    /// The sockets that were prepared, as people write their addresses.
-    ///
-    /// # Errors
-    /// If the system does not say.
-    pub(super) fn addresses(&self) -> io::Result<Vec<String>> {
-        unique(&self.next.open).iter().map(|it| it.address()).collect()
+    /// The sockets that are listened on, or will be first, as people write their addresses.
+    pub(super) fn addresses(&self) -> Vec<String> {
+        let opened = if self.open.is_empty() { &self.next.open } else { &self.open };
+        // One whose address the system does not say is none.
+        unique(opened).iter().filter_map(|it| it.address().ok()).collect()
     }
 
     /// Binds what is not there yet of `wanted`. Nothing else changes before [`Sockets::take_up`].

@@ -407,6 +407,20 @@ fn a_log_that_comes_with_a_reload_knows_when_first_bytes_came() {
 }
 
 #[test]
+fn an_address_that_comes_back_before_it_was_let_go_of_is_opened_again_once() {
+    let ports = [free_port(), free_port()];
+    let server = served(&listening(ports[0]));
+    for turn in 1..8 {
+        let line = change(&server, &listening(ports[turn % 2]), "");
+        assert!(line.contains("is served"), "{line}");
+        assert_eq!(ask(&mut connect(ports[turn % 2]), "/").unwrap().1, "hello");
+    }
+    server.signal("TERM");
+    let rest = server.rest();
+    assert!(rest.iter().all(|it| !it.contains("ERROR")), "{rest:?}");
+}
+
+#[test]
 fn who_is_about_to_ask_when_the_server_ends_gets_an_answer() {
     let port = free_port();
     let mut server = served(&format!("num-threads: 1\nmax-connections: 2\nlisten: 127.0.0.1:{port}\n"));
@@ -445,20 +459,6 @@ fn a_reload_that_is_under_way_does_not_hold_the_end_up() {
     }
     assert!(server.process.wait().unwrap().success());
     assert!(begin.elapsed() < Duration::from_secs(5));
-}
-
-#[test]
-fn an_address_that_comes_back_before_it_was_let_go_of_is_opened_again_once() {
-    let ports = [free_port(), free_port()];
-    let server = served(&listening(ports[0]));
-    for turn in 1..8 {
-        let line = change(&server, &listening(ports[turn % 2]), "");
-        assert!(line.contains("is served"), "{line}");
-        assert_eq!(ask(&mut connect(ports[turn % 2]), "/").unwrap().1, "hello");
-    }
-    server.signal("TERM");
-    let rest = server.rest();
-    assert!(rest.iter().all(|it| !it.contains("ERROR")), "{rest:?}");
 }
 
 #[test]

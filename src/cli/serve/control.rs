@@ -12,68 +12,76 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 use tokio::task::{JoinSet, spawn_local};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::reloading::Reloading;
 use crate::cli::control::{Outcome, RELOAD, STATUS, beside, own};
-use crate::config::Config;
-use crate::net::{Access, Bound, SocketFile, bind_file};
+use crate::config::{Config, Listen};
+use crate::net::Private;
 use crate::status;
 
 /// Clients at a time; more wait.
-const CLIENTS: usize = 8;
-/// How long one may take to ask.
-const PATIENCE: Duration = Duration::from_secs(5);
+const CLIENTS: usize = 16;
+/// How long one may take to ask, and to take the answer.
+const PATIENCE: Duration = Duration::from_secs(2);
 /// How long the question may be.
 const LONGEST: u64 = 64;
 /// How many sockets are looked at, of servers that were killed.
 const MOST_LEFT: usize = 100;
 /// How long to wait when there are no file descriptors left.
 const BREATH: Duration = Duration::from_millis(50);
+/// How often it is looked whether another server of the same configuration has ended.
+const LOOK: Duration = Duration::from_secs(1);
 
-/// Sockets that are bound, and not listened to yet.
-pub(super) struct Control(Vec<Bound>);
+/// Where the server can be asked, though nobody is listened to yet.
+pub(super) struct Control(Vec<Place>);
+
+/// A file, with the socket on it, unless it is another server's for the time being.
+struct Place {
+    path: PathBuf,
+    socket: Option<Private>,
+}
 
 impl Control {
-    /// Binds them. That there is none does not keep a server from serving, but is said.
+    /// Binds its sockets. That there is none does not keep a server from serving, but is said.
     pub(super) fn bind(config: &Config) -> Control {
-        let mut places: Vec<PathBuf> = config.process.pid_file.as_deref().map(beside).into_iter().collect();
-        let mut bound = Vec::new();
+        let mut paths: Vec<PathBuf> = config.process.pid_file.as_deref().map(beside).into_iter().collect();
+        paths.retain(|it| !is_listened_on(config, it));
         match config.files.first().map(|it| own(it)) {
-            Some(Ok(place)) => {
-                place.parent().into_iter().for_each(clear);
-                places.push(place);
+            Some(Ok(own)) => {
+                own.first().and_then(|it| it.parent()).into_iter().for_each(clear);
+                paths.extend(own);
             }
             Some(Err(error)) => warn(None, &error),
             None => {}
         }
         let owner = config.process.user.as_ref().map(|it| it.user);
-        let access = Access { owner, group: None, permission: Some(0o600) };
-        for place in places {
-            match bind_file(&place, access) {
-                Ok(listener) => bound.push(listener),
-                Err(error) => warn(Some(&place), &error),
+        let place = |path: PathBuf| match Private::bind(&path, owner) {
+            Ok(socket) => Some(Place { path, socket: Some(socket) }),
+            Err(error) => {
+                warn(Some(&path), &error);
+                is_in_use(&error).then_some(Place { path, socket: None })
             }
-        }
-        Control(bound)
+        };
+        Control(paths.into_iter().filter_map(place).collect())
     }
 
     /// Answers who asks, until it is dropped.
     pub(super) async fn serve(self, reloading: Reloading) {
         let clients = Arc::new(Semaphore::new(CLIENTS));
         let mut loops = JoinSet::new();
-        for bound in self.0 {
-            let Some((listener, file)) = bound.into_unix() else { continue };
-            match UnixListener::from_std(listener) {
-                Ok(listener) => {
-                    loops.spawn_local(listen(listener, file, clients.clone(), reloading.clone()));
-                }
-                Err(error) => warn(Some(file.path()), &error),
-            }
+        for place in self.0 {
+            loops.spawn_local(attend(place, clients.clone(), reloading.clone()));
         }
         drop(reloading);
         while loops.join_next().await.is_some() {}
     }
+}
+
+/// Whether requests are served there: `listen` may name the very file.
+fn is_listened_on(config: &Config, path: &Path) -> bool {
+    let is_it = |other: &Path| other.canonicalize().is_ok_and(|other| path.canonicalize().is_ok_and(|it| it == other));
+    config.addresses().iter().any(|it| matches!(it, Listen::Unix(file) if is_it(&file.path)))
 }
 
 /// Removes what servers left behind that were killed.
@@ -87,22 +95,51 @@ fn clear(folder: &Path) {
     }
 }
 
+fn is_in_use(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::AddrInUse
+}
+
 fn warn(place: Option<&Path>, error: &io::Error) {
     let place = place.map(|it| format!(" at `{}`", it.display())).unwrap_or_default();
-    if error.kind() == io::ErrorKind::AddrInUse {
-        tracing::info!("`rhaid status` and `rhaid reload` ask another server of this configuration{place}");
+    if is_in_use(error) {
+        tracing::warn!(
+            "`rhaid status` and `rhaid reload` ask another server of this configuration{place} until it ends"
+        );
     } else {
         tracing::warn!("`rhaid status` and `rhaid reload` can't ask this server{place}: {error}");
     }
 }
 
-/// `_file` is there for as long as somebody listens.
-async fn listen(listener: UnixListener, _file: SocketFile, clients: Arc<Semaphore>, reloading: Reloading) {
+/// Answers at one place, from the moment when no other server does.
+async fn attend(place: Place, clients: Arc<Semaphore>, reloading: Reloading) {
+    let bound = match place.socket {
+        Some(socket) => Ok(socket),
+        None => succeed(&place.path).await,
+    };
+    let watched = bound.and_then(|socket| Ok((UnixListener::from_std(socket.listener()?)?, socket)));
+    match watched {
+        Ok((listener, _socket)) => listen(listener, clients, reloading).await,
+        Err(error) => warn(Some(&place.path), &error),
+    }
+}
+
+/// Waits until nobody else listens there: the server that this one replaces still does while it ends.
+async fn succeed(path: &Path) -> io::Result<Private> {
+    loop {
+        sleep(LOOK).await;
+        match Private::bind(path, None) {
+            Err(error) if is_in_use(&error) => {}
+            bound => return bound,
+        }
+    }
+}
+
+async fn listen(listener: UnixListener, clients: Arc<Semaphore>, reloading: Reloading) {
     let reloading = Rc::new(reloading);
     loop {
         let Ok(permit) = clients.clone().acquire_owned().await else { return };
         let Ok((stream, _)) = listener.accept().await else {
-            tokio::time::sleep(BREATH).await;
+            sleep(BREATH).await;
             continue;
         };
         let reloading = reloading.clone();
@@ -116,12 +153,20 @@ async fn listen(listener: UnixListener, _file: SocketFile, clients: Arc<Semaphor
 
 async fn converse(stream: UnixStream, reloading: &Reloading) -> io::Result<()> {
     let (from, mut to) = stream.into_split();
+    let mut from = BufReader::new(from.take(LONGEST));
     let mut line = String::new();
-    timeout(PATIENCE, BufReader::new(from.take(LONGEST)).read_line(&mut line)).await??;
+    timeout(PATIENCE, from.read_line(&mut line)).await??;
     let answer = match line.trim_end() {
         STATUS => serde_json::to_string(&status::snapshot())?,
         RELOAD => {
-            let outcome = reloading.outcome("`rhaid reload` asked for it").await;
+            let mut from = from.into_inner().into_inner();
+            let outcome = tokio::select! {
+                outcome = reloading.outcome("`rhaid reload` asked for it") => outcome,
+                // Who has asked says nothing more, but goes away.
+                _ = from.read_u8() => return Ok(()),
+            };
+            // Without an answer where the server ends.
+            let Some(outcome) = outcome else { return Ok(()) };
             serde_json::to_string(&outcome.map_or_else(Outcome::Refused, Outcome::Generation))?
         }
         _ => return Ok(()),
