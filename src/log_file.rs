@@ -3,7 +3,9 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::fs;
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
@@ -90,7 +92,11 @@ impl LogFile {
     /// # Errors
     /// If the file can't be opened, or no thread be started; the message names the path.
     pub fn open(path: &Path, form: Form) -> io::Result<LogFile> {
-        let file = Appended::open(path)?;
+        let file = match Appended::open(path) {
+            // Whoever the process has become since then may not, but has it.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return opened(path).ok_or(error),
+            file => file?,
+        };
         let (device, inode) = file.identity();
         let path = file.path().to_owned();
         share(Target::Inode(device, inode), Some(path), form, file)
@@ -198,6 +204,22 @@ pub fn path(node: &Node) -> Result<PathBuf, Problem> {
 
 fn registry() -> MutexGuard<'static, Vec<Weak<Shared>>> {
     OPEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A handle of the file at `path`, if it is open.
+fn opened(path: &Path) -> Option<LogFile> {
+    let metadata = fs::metadata(path).ok()?;
+    let target = Target::Inode(metadata.dev(), metadata.ino());
+    let open: Vec<_> = registry().iter().filter_map(Weak::upgrade).collect();
+    open.into_iter().find_map(|file| {
+        let mut queue = file.lock();
+        if queue.target != target || queue.ended {
+            return None;
+        }
+        queue.handles += 1;
+        drop(queue);
+        Some(LogFile(file))
+    })
 }
 
 /// Gives a handle of the file that is open as `target`, or was by this path and will be again, else starts a thread that

@@ -117,3 +117,24 @@ async fn wait_for(mut answer: Answer) -> Result<(), Refusal> {
 pub(super) fn lock(sockets: &Mutex<Sockets>) -> MutexGuard<'_, Sockets> {
     sockets.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::sync::oneshot;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_worker_that_answers_late_is_waited_for_and_one_that_has_ended_is_not() {
+        let (answer, answered) = oneshot::channel();
+        let late = tokio::spawn(async move {
+            tokio::time::sleep(BUSY * 100).await;
+            answer.send(Ok(()))
+        });
+        assert!(wait_for(answered).await.is_ok());
+        assert!(late.await.unwrap().is_ok());
+        let (answer, answered) = oneshot::channel();
+        drop(answer);
+        let ended = wait_for(answered).await;
+        assert!(matches!(ended, Err(Refusal::System(message)) if message == "a worker ended meanwhile"));
+    }
+}

@@ -460,3 +460,29 @@ fn a_reload_that_is_under_way_does_not_hold_the_end_up() {
     assert!(server.process.wait().unwrap().success());
     assert!(begin.elapsed() < Duration::from_secs(5));
 }
+
+#[test]
+fn what_only_root_may_bind_needs_a_restart_when_root_was_given_up() {
+    let port = free_port();
+    let first = fs::read_to_string("/proc/sys/net/ipv4/ip_unprivileged_port_start").unwrap_or_default();
+    let is_root = fs::metadata("/proc/self").is_ok_and(|it| it.uid() == 0);
+    if !is_root || first.trim() != "1024" {
+        eprintln!("skipped: only root can start as another user and bind what that one may not");
+        return;
+    }
+    let top = |listen: &str| format!("num-threads: 1\nuser: nobody\nlisten: [{listen}]\n");
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::write(folder.path().join("host.yaml"), format!("{}{HOSTS}", top(&port.to_string()))).unwrap();
+    let server = Served::as_configured(folder);
+    for (listen, problem) in [
+        ("1021".to_owned(), "cannot listen on *:1021: Permission denied"),
+        // The port is bound by root, and a socket of another user's may not overlap with it.
+        (format!("127.0.0.1:{port}"), "cannot listen on 127.0.0.1:"),
+    ] {
+        change(&server, &top(&listen), problem);
+        server.printed("a restart takes it up");
+        assert_eq!(ask(&mut connect(port), "/").unwrap().1, "hello");
+    }
+    reload(&server, &top(&format!("{port}, 127.0.0.1:{}", free_port())));
+}
