@@ -14,7 +14,7 @@ use std::slice;
 use std::sync::Arc;
 
 use crate::binding::StoreSettings;
-use crate::directive::{Entry, Kind, Level, Problem, Problems, Repeat, Section, entries as table, load};
+use crate::directive::{Entry, Kind, Level, Pattern, Problem, Problems, Repeat, Section, entries as table, load};
 use crate::handler::{self, Inherited, KINDS};
 use crate::router::Matching;
 use crate::{db, error_log};
@@ -38,8 +38,12 @@ pub struct Config {
     pub inherited: Inherited,
     /// In file order; at least one.
     pub hosts: Vec<Host>,
-    /// Every file that was read: the configuration, what it includes, and the scripts; and modules that were looked for.
+    /// Every file that was read: the configuration, what it includes, and the scripts.
     pub files: Vec<PathBuf>,
+    /// Where imports were looked for before they were found, or in vain.
+    pub looked_for: Vec<PathBuf>,
+    /// The patterns by which it includes files.
+    pub patterns: Vec<Pattern>,
 }
 
 impl Config {
@@ -157,11 +161,13 @@ pub struct Mistaken {
     pub problems: Problems,
     /// What is left without them: its scripts can have mistakes as well.
     pub rest: Option<Box<Config>>,
+    /// The files that were read where nothing is left.
+    pub files: Vec<PathBuf>,
 }
 
 impl From<Problems> for Mistaken {
     fn from(problems: Problems) -> Mistaken {
-        Mistaken { problems, rest: None }
+        Mistaken { problems, rest: None, files: Vec::new() }
     }
 }
 
@@ -188,7 +194,7 @@ pub fn read(path: &std::path::Path, overrides: &Overrides) -> Result<Config, Mis
     if root.kind() != Kind::Mapping {
         let mut problems = loaded.problems;
         problems.0.push(root.expected("a mapping of directives"));
-        return Err(problems.into());
+        return Err(Mistaken { files: loaded.files, ..problems.into() });
     }
     let mut reader = hosts::Reader { language: entries(), problems: loaded.problems, unheard: Vec::new() };
     let (mut process, mut inherited) = (Process::default(), Inherited::default());
@@ -239,10 +245,13 @@ pub fn read(path: &std::path::Path, overrides: &Overrides) -> Result<Config, Mis
             files.push(file);
         }
     }
-    let config = Config { process, databases, store, error_log, inherited, hosts, files };
+    let plans = hosts.iter().flat_map(|it| &it.paths).flat_map(|path| path.handlers.iter().map(move |it| (it, path)));
+    let looked_for = plans.flat_map(|(it, path)| it.looked_for(&path.inherited)).collect();
+    let patterns = loaded.patterns;
+    let config = Config { process, databases, store, error_log, inherited, hosts, files, looked_for, patterns };
     match reader.problems.or(()) {
         Ok(()) => Ok(config),
-        Err(problems) => Err(Mistaken { problems, rest: Some(Box::new(config)) }),
+        Err(problems) => Err(Mistaken { problems, rest: Some(Box::new(config)), files: Vec::new() }),
     }
 }
 

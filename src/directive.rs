@@ -15,6 +15,7 @@ mod yaml;
 
 use std::fmt;
 
+pub use include::Pattern;
 pub use load::{Loaded, load, parse};
 pub use node::{Kind, Node, TextPlace};
 pub use problem::{Problem, Problems};

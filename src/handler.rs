@@ -193,6 +193,11 @@ pub trait Plan: fmt::Debug + Send + Sync {
         Vec::new()
     }
 
+    /// Where files that it needs were looked for before they were found, or in vain.
+    fn looked_for(&self, _: &Inherited) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
     /// Whether its path is an API: errors there wear the envelope.
     fn is_api(&self) -> bool {
         false

@@ -4,7 +4,9 @@
 mod fingerprint;
 mod interest;
 mod remote;
+mod sources;
 mod watch;
 
-pub use fingerprint::{Fingerprint, Sources};
+pub use fingerprint::Fingerprint;
+pub use sources::Sources;
 pub use watch::Watch;

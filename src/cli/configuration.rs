@@ -29,15 +29,15 @@ pub(super) fn read(named: Option<&Path>, overrides: &Overrides) -> Result<Config
 /// Reads once more, while the server runs.
 ///
 /// # Errors
-/// With all mistakes, and the files that were read if that is known.
-pub(super) fn reread(named: Option<&Path>, overrides: &Overrides) -> Result<Config, (String, Option<Sources>)> {
+/// With all mistakes, and the files that were read, or should be there.
+pub(super) fn reread(named: Option<&Path>, overrides: &Overrides) -> Result<Config, (String, Sources)> {
     let path = locate(named).map_err(|refusal| match refusal {
-        Refusal::Configuration(message) | Refusal::System(message) => (message, None),
+        Refusal::Configuration(message) | Refusal::System(message) => (message, Sources::default()),
     })?;
     config::read(&path, overrides).map_err(|mistaken| {
         let mut problems = vec![mistaken.problems.to_string()];
         problems.extend(mistaken.rest.iter().flat_map(|it| script_problems(it)));
-        (problems.join("\n"), mistaken.rest.map(|it| Sources::of(&it)))
+        (problems.join("\n"), Sources::of_mistaken(&mistaken))
     })
 }
 

@@ -13,7 +13,7 @@ impl Node {
     pub fn existing_file(&self) -> Result<PathBuf, Problem> {
         let path = PathBuf::from(self.text_as("the path of a file")?);
         match path.metadata() {
-            Ok(it) if it.is_dir() => Err(self.unusable("is a folder, expected a file")),
+            Ok(it) if it.is_dir() => Err(self.unusable(&path, "is a folder, expected a file")),
             Ok(_) => Ok(path),
             Err(error) => Err(self.cannot_open(&path, &error)),
         }
@@ -27,14 +27,14 @@ impl Node {
         let path = PathBuf::from(self.text_as("the path of a folder")?);
         match path.metadata() {
             Ok(it) if it.is_dir() => Ok(path),
-            Ok(_) => Err(self.unusable("is a file, expected a folder")),
+            Ok(_) => Err(self.unusable(&path, "is a file, expected a folder")),
             Err(error) => Err(self.cannot_open(&path, &error)),
         }
     }
 
     /// The mistake that `path`, which this value names, can't be opened or read.
     pub fn cannot_open(&self, path: &Path, error: &io::Error) -> Problem {
-        let problem = self.unusable(&reason(error));
+        let problem = self.unusable(path, &reason(error));
         if error.kind() != io::ErrorKind::NotFound {
             return problem;
         }
@@ -49,9 +49,9 @@ impl Node {
         })
     }
 
-    fn unusable(&self, reason: &str) -> Problem {
+    fn unusable(&self, path: &Path, reason: &str) -> Problem {
         let text = self.text().unwrap_or_default();
-        self.problem(format!("`{}` is `{text}`, which {reason}", self.name()))
+        self.problem(format!("`{}` is `{text}`, which {reason}", self.name())).about(path)
     }
 }
 

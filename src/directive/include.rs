@@ -2,41 +2,61 @@
 
 use std::path::{Path, PathBuf};
 
-use glob::{MatchOptions, Pattern};
+use glob::MatchOptions;
 
 use super::existing::reason;
 use super::node::Value;
 use super::{Kind, Node, Problem};
 
-/// The files that match `written`, which stands in a file of `folder`, in the order of their names;
-/// `None` if it is no pattern.
+/// Which files are included: those in a folder, or below it, whose names match.
 ///
 /// Hidden files are found only by a pattern that begins with a dot, as in a shell.
-pub fn matching(folder: &Path, written: &str) -> Option<Result<Vec<PathBuf>, String>> {
-    if !written.contains(['*', '?', '[']) || folder.join(written).exists() {
-        return None;
-    }
-    Some(find(folder, written))
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Pattern {
+    /// What it is relative to.
+    pub folder: PathBuf,
+    /// As it stands in the file.
+    pub written: String,
 }
 
-fn find(folder: &Path, written: &str) -> Result<Vec<PathBuf>, String> {
-    // The folder's own name is none of the operator's pattern.
-    let mut pattern = PathBuf::from(Pattern::escape(&folder.to_string_lossy()));
-    pattern.push(written);
-    let options =
-        MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: true };
-    let found = glob::glob_with(&pattern.to_string_lossy(), options);
-    let found = found.map_err(|error| format!("is no pattern of files: {}", error.msg))?;
-    let mut files = Vec::new();
-    for file in found {
-        let file =
-            file.map_err(|error| format!("looks into `{}`, which {}", error.path().display(), reason(error.error())))?;
-        if !file.is_dir() {
-            files.push(file);
-        }
+impl Pattern {
+    /// What `written` means in a file of `folder`; `None` if it is no pattern.
+    pub(super) fn new(folder: &Path, written: &str) -> Option<Pattern> {
+        let is_one = written.contains(['*', '?', '[']) && !folder.join(written).exists();
+        is_one.then(|| Pattern { folder: folder.to_owned(), written: written.to_owned() })
     }
-    files.sort();
-    Ok(files)
+
+    /// The folders that so many steps of it lead to.
+    pub fn folders(&self, way: &Path) -> Vec<PathBuf> {
+        let mut pattern = PathBuf::from(glob::Pattern::escape(&self.folder.to_string_lossy()));
+        pattern.push(way);
+        let found = glob::glob(&pattern.to_string_lossy()).into_iter().flatten().flatten();
+        found.filter(|it| it.is_dir()).collect()
+    }
+
+    /// The files that match, in the order of their names.
+    ///
+    /// # Errors
+    /// As the end of a sentence, if it is no good pattern or a folder can't be read.
+    pub fn files(&self) -> Result<Vec<PathBuf>, String> {
+        // The folder's own name is none of the operator's pattern.
+        let mut pattern = PathBuf::from(glob::Pattern::escape(&self.folder.to_string_lossy()));
+        pattern.push(&self.written);
+        let options =
+            MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: true };
+        let found = glob::glob_with(&pattern.to_string_lossy(), options);
+        let found = found.map_err(|error| format!("is no pattern of files: {}", error.msg))?;
+        let mut files = Vec::new();
+        for file in found {
+            let file = file
+                .map_err(|error| format!("looks into `{}`, which {}", error.path().display(), reason(error.error())))?;
+            if !file.is_dir() {
+                files.push(file);
+            }
+        }
+        files.sort();
+        Ok(files)
+    }
 }
 
 /// The values of several files as one: mappings have all their keys, lists all their items. Without

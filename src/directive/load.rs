@@ -10,7 +10,7 @@ use super::node::{Source, Value};
 use super::suggest::suggest;
 use super::variables::{self, Environment};
 use super::yaml::{self, Step, Text, Yaml};
-use super::{Kind, Node, Problem, Problems, include, syntax};
+use super::{Kind, Node, Pattern, Problem, Problems, include, syntax};
 
 /// Keys whose values are scripts, which have `${…}` of their own.
 const VERBATIM: &[&str] = &["rhai.handler"];
@@ -27,6 +27,8 @@ pub struct Loaded {
     pub problems: Problems,
     /// The file and all that it includes.
     pub files: Vec<PathBuf>,
+    /// The patterns of includes: a file that comes to match one belongs to it.
+    pub patterns: Vec<Pattern>,
 }
 
 /// Reads the file at `path` and what it includes.
@@ -42,7 +44,7 @@ fn load_with(path: &Path, environment: &Environment) -> Result<Loaded, Problem> 
     let text = read(path).map_err(|reason| Problem::in_file(path, format!("the file {reason}")))?;
     let root = loader.file(path, text, "")?;
     let files = loader.sources.iter().map(|it| it.file.clone()).collect();
-    Ok(Loaded { root, problems: loader.problems, files })
+    Ok(Loaded { root, problems: loader.problems, files, patterns: loader.patterns })
 }
 
 /// Reads `text` as if it stood in `file`.
@@ -66,12 +68,14 @@ struct Loader<'a> {
     sources: Vec<Arc<Source>>,
     /// The files that are being read, each included by the one before it: what they are, and how they were named.
     including: Vec<(PathBuf, PathBuf)>,
+    patterns: Vec<Pattern>,
     problems: Problems,
 }
 
 impl Loader<'_> {
     fn new(environment: &Environment) -> Loader<'_> {
-        Loader { environment, sources: Vec::new(), including: Vec::new(), problems: Problems::default() }
+        let problems = Problems::default();
+        Loader { environment, sources: Vec::new(), including: Vec::new(), patterns: Vec::new(), problems }
     }
 
     /// The value that a file is; `name` is the key that includes it.
@@ -162,10 +166,12 @@ impl Loader<'_> {
     fn include(&mut self, source: &Arc<Source>, node: &Node, path: &[Step], name: &str) -> Result<Node, Problem> {
         let written = node.text_as("the path of a file after `!file`")?;
         let folder = source.file.parent().unwrap_or(Path::new(""));
-        let Some(found) = include::matching(folder, written) else {
+        let Some(pattern) = Pattern::new(folder, written) else {
             return self.include_one(node, &folder.join(written), name);
         };
-        let found = found.map_err(|reason| node.problem(format!("`!file` names `{written}`, which {reason}")))?;
+        self.patterns.push(pattern.clone());
+        let found =
+            pattern.files().map_err(|reason| node.problem(format!("`!file` names `{written}`, which {reason}")))?;
         let mut files = Vec::new();
         for file in found {
             // A file of several that is no good doesn't keep the others from being checked.
@@ -180,7 +186,8 @@ impl Loader<'_> {
         let written = node.text()?;
         let text = read(path).map_err(|reason| {
             let problem = node.problem(format!("`!file` names `{written}`, which {reason}"));
-            problem.hint(format!("it is looked for as `{}`, relative to the file that includes it", path.display()))
+            let hint = format!("it is looked for as `{}`, relative to the file that includes it", path.display());
+            problem.hint(hint).about(path)
         })?;
         let identity = identity(path);
         if let Some(first) = self.including.iter().position(|it| it.0 == identity) {

@@ -15,6 +15,8 @@ pub struct Problem {
     excerpt: Option<Box<Excerpt>>,
     message: String,
     hint: Option<String>,
+    /// The file or folder that would mend it if it came, or changed.
+    awaited: Option<Box<Path>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -28,7 +30,8 @@ struct Excerpt {
 impl Problem {
     /// A mistake that is a whole file's.
     pub fn in_file(file: &Path, message: impl Into<String>) -> Problem {
-        Problem { file: file.to_owned(), rank: 0, excerpt: None, message: message.into(), hint: None }
+        let (message, file) = (message.into(), file.to_owned());
+        Problem { file, rank: 0, excerpt: None, message, hint: None, awaited: None }
     }
 
     /// A mistake in `text`, which is `file`'s; line and column count from 1, the column in characters.
@@ -48,6 +51,11 @@ impl Problem {
     /// Adds the way out, printed after `hint:`.
     pub fn hint(self, hint: impl Into<String>) -> Problem {
         Problem { hint: Some(hint.into()), ..self }
+    }
+
+    /// Says that it is about the file or folder `path`: that one may come, or become another.
+    pub fn about(self, path: &Path) -> Problem {
+        Problem { awaited: Some(path.into()), ..self }
     }
 
     /// The same mistake without what stands in its line, which may be a secret, or stand beside one.
@@ -143,6 +151,11 @@ fn without_parameters(text: &str) -> String {
 pub struct Problems(pub Vec<Problem>);
 
 impl Problems {
+    /// The files and folders that the mistakes are about.
+    pub fn awaited(&self) -> impl Iterator<Item = &Path> {
+        self.0.iter().filter_map(|it| it.awaited.as_deref())
+    }
+
     /// Adds the mistakes of `result`, or returns its value.
     pub fn check<T>(&mut self, result: Result<T, impl Into<Problems>>) -> Option<T> {
         match result {

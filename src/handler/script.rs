@@ -43,12 +43,11 @@ pub struct Script {
 impl Plan for Script {
     fn files(&self, inherited: &Inherited) -> Vec<PathBuf> {
         let modules = self.modules(inherited);
-        [&*self.source.path]
-            .into_iter()
-            .chain(modules.paths())
-            .chain(modules.looked_for())
-            .map(Path::to_owned)
-            .collect()
+        [&*self.source.path].into_iter().chain(modules.paths()).map(Path::to_owned).collect()
+    }
+
+    fn looked_for(&self, inherited: &Inherited) -> Vec<PathBuf> {
+        self.modules(inherited).looked_for().map(Path::to_owned).collect()
     }
 
     fn is_api(&self) -> bool {

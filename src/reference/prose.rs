@@ -276,7 +276,8 @@ Where something is wrong the error log says it in the form of `rhaid -t`, and th
 - At the end (SIGTERM, SIGINT) who has connected gets an answer if it asks within a second; then idle connections are closed, and
   requests in flight have 30 s.
 - Each step from the root to a file is watched: folders that are replaced, deleted and made again, or come later, links that are swapped,
-  and modules that an import looked for. Only of folders in which everybody makes files, such as `/tmp`, it goes unnoticed that one
+  modules that an import looked for, files that a pattern of `!file` comes to find, and whatever a refused configuration names that is
+  not there. A relative path begins at the folder that was the current one at the start. Only of folders in which everybody makes files, such as `/tmp`, it goes unnoticed that one
   directly below is replaced.
 - A file that somebody still has open and writes to is waited for until it is closed, or nothing was written for two seconds; one that
   was emptied, for three.

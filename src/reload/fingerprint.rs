@@ -1,73 +1,13 @@
 //! What the files were like at a moment, to be compared with another.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsStr;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use crate::config::Config;
-
-/// Ends of the names of files that matter though nothing has named them yet: a pattern may find
-/// them, an import, or a folder of migrations.
-const KNOWN: [&str; 4] = ["rhai", "yaml", "yml", "sql"];
-
-/// The files that a generation was read from, and where others may come to lie.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sources {
-    files: BTreeSet<PathBuf>,
-    folders: BTreeSet<PathBuf>,
-}
-
-impl Sources {
-    /// Those of a configuration.
-    pub fn of(config: &Config) -> Sources {
-        let mut sources = Sources { files: config.files.iter().cloned().collect(), folders: BTreeSet::new() };
-        sources.folders.extend(sources.files.iter().map(|it| folder(it)));
-        sources.folders.extend(config.databases.databases.iter().filter_map(|it| it.migrations.clone()));
-        let paths = config.hosts.iter().flat_map(|it| &it.paths);
-        sources.folders.extend(paths.flat_map(|it| it.inherited.script.module_path.iter().cloned()));
-        sources
-    }
-
-    /// With those of another: what a refused configuration names has to be watched as well.
-    pub fn extend(&mut self, other: Sources) {
-        self.files.extend(other.files);
-        self.folders.extend(other.folders);
-    }
-
-    /// Files, with their folders.
-    #[cfg(test)]
-    pub(super) fn of_files(files: impl IntoIterator<Item = PathBuf>) -> Sources {
-        let files: BTreeSet<PathBuf> = files.into_iter().collect();
-        let folders = files.iter().map(|it| folder(it)).collect();
-        Sources { files, folders }
-    }
-
-    /// Whether all of another's are among these.
-    pub fn has_all(&self, other: &Sources) -> bool {
-        self.files.is_superset(&other.files) && self.folders.is_superset(&other.folders)
-    }
-
-    /// The files that were read, or looked for.
-    pub(super) fn files(&self) -> impl Iterator<Item = &Path> {
-        self.files.iter().map(PathBuf::as_path)
-    }
-
-    /// The folders where others may come to lie.
-    pub(super) fn folders(&self) -> impl Iterator<Item = &Path> {
-        self.folders.iter().map(PathBuf::as_path)
-    }
-}
-
-fn folder(path: &Path) -> PathBuf {
-    match path.parent() {
-        Some(parent) if parent != Path::new("") => parent.to_owned(),
-        _ => PathBuf::from("."),
-    }
-}
+use super::sources::{Sources, folder, is_source};
 
 /// What the files hold. Two are the same if nothing has changed that a generation could show.
 #[derive(Clone, Debug, Default)]
@@ -76,7 +16,7 @@ pub struct Fingerprint(BTreeMap<PathBuf, Content>);
 /// What a file holds.
 #[derive(Clone, Copy, Debug)]
 struct Content {
-    /// None if it can't be read.
+    /// None if it is not there, or can't be read.
     hash: Option<u64>,
     /// What the system said of it when it was read, if that tells whether it is the same later.
     stamp: Option<Stamp>,
@@ -106,8 +46,10 @@ impl Fingerprint {
         let mut paths = sources.files.clone();
         for folder in &sources.folders {
             let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|it| it.path());
-            paths.extend(entries.filter(|it| is_source(it)));
+            paths.extend(entries.filter(|it| it.file_name().is_some_and(is_source)));
         }
+        // One that can't be looked into is said to be so when it is read.
+        paths.extend(sources.patterns.iter().flat_map(|it| it.files().unwrap_or_default()));
         let content = |path: &PathBuf| content(path, known.0.get(path));
         Fingerprint(paths.into_iter().map(|path| (path.clone(), content(&path))).collect())
     }
@@ -133,8 +75,9 @@ impl Fingerprint {
     /// Those of its files alone that `sources` still has.
     #[must_use]
     pub fn of(mut self, sources: &Sources) -> Fingerprint {
-        let is_below = |path: &Path| is_source(path) && sources.folders.contains(&folder(path));
-        self.0.retain(|path, _| sources.files.contains(path) || is_below(path));
+        let found: BTreeSet<PathBuf> = sources.patterns.iter().flat_map(|it| it.files().unwrap_or_default()).collect();
+        let is_below = |path: &Path| path.file_name().is_some_and(is_source) && sources.folders.contains(&folder(path));
+        self.0.retain(|path, _| sources.files.contains(path) || found.contains(path) || is_below(path));
         self
     }
 
@@ -145,13 +88,6 @@ impl Fingerprint {
         let is_later = |path: &&PathBuf| fs::metadata(path).is_ok_and(|it| (it.ctime(), it.ctime_nsec()) > since);
         self.0.keys().find(is_later).map(PathBuf::as_path)
     }
-}
-
-/// Whether a file that nothing has named may be one: editors' copies and hidden files aren't.
-pub(super) fn is_source(path: &Path) -> bool {
-    let name = path.file_name().and_then(OsStr::to_str).unwrap_or(".");
-    let is_known = path.extension().and_then(OsStr::to_str).is_some_and(|it| KNOWN.contains(&it));
-    is_known && !name.starts_with(['.', '#'])
 }
 
 fn content(path: &Path, known: Option<&Content>) -> Content {
@@ -167,7 +103,9 @@ fn content(path: &Path, known: Option<&Content>) -> Content {
         let changed = u64::try_from(changed.0).unwrap_or_default();
         Duration::from_secs(changed) + RACY < now
     });
-    Content { hash: fs::read(path).ok().map(|bytes| hash(&bytes)), stamp }
+    // Of a folder that is named it matters that it is there.
+    let hash = if path.is_dir() { Some(hash(b"/")) } else { fs::read(path).ok().map(|bytes| hash(&bytes)) };
+    Content { hash, stamp }
 }
 
 fn hash(bytes: &[u8]) -> u64 {
@@ -185,7 +123,8 @@ mod tests {
     }
 
     fn sources(folder: &Path, files: &[&str]) -> Sources {
-        Sources { files: files.iter().map(|it| folder.join(it)).collect(), folders: [folder.to_owned()].into() }
+        let files = files.iter().map(|it| folder.join(it)).collect();
+        Sources { files, folders: [folder.to_owned()].into(), ..Sources::default() }
     }
 
     #[test]

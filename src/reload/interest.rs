@@ -10,7 +10,8 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-use super::fingerprint::{Sources, is_source};
+use super::sources::{Sources, is_source};
+use crate::directive::Pattern;
 
 /// Links on the way to a file; the system follows no more either.
 const LINKS: u32 = 40;
@@ -19,13 +20,19 @@ const EVERYBODYS: u32 = 0o1002;
 
 /// The folders, without links in their paths, and what matters in them.
 #[derive(Debug, Default)]
-pub(super) struct Interest(BTreeMap<PathBuf, Names>);
+pub(super) struct Interest {
+    folders: BTreeMap<PathBuf, Names>,
+    /// The files, which may be written to by other names that they have: in a container one is mounted by itself.
+    files: BTreeSet<PathBuf>,
+}
 
 #[derive(Debug, Default)]
 struct Names {
     exact: BTreeSet<OsString>,
     /// Whether new files may matter that nothing has named.
     has_sources: bool,
+    /// Whether every name may matter: a pattern looks into the folder.
+    has_all: bool,
     /// Whether the way to something ends here, since the next step is not there.
     is_end: bool,
 }
@@ -34,15 +41,39 @@ impl Interest {
     /// Where the sources are, or would be.
     pub(super) fn of(sources: &Sources) -> Interest {
         let mut interest = Interest::default();
-        for file in sources.files() {
-            interest.follow(file);
+        for file in &sources.files {
+            let real = interest.follow(file);
+            interest.files.extend(real.filter(|it| it.is_file()));
         }
-        for folder in sources.folders() {
+        for folder in &sources.folders {
             if let Some(real) = interest.follow(folder) {
-                interest.0.entry(real).or_default().has_sources = true;
+                interest.folders.entry(real).or_default().has_sources = true;
             }
         }
+        for pattern in &sources.patterns {
+            interest.look_into(pattern);
+            let found = pattern.files().unwrap_or_default();
+            found.iter().for_each(|file| drop(interest.follow(file)));
+        }
         interest
+    }
+
+    /// Notes the folders that a pattern looks into: each that its steps but the last lead to.
+    fn look_into(&mut self, pattern: &Pattern) {
+        let steps: Vec<_> = Path::new(&pattern.written).components().collect();
+        for count in 0..steps.len() {
+            let way: PathBuf = steps[..count].iter().collect();
+            for folder in pattern.folders(&way) {
+                if let Some(real) = self.follow(&folder) {
+                    self.folders.entry(real).or_default().has_all = true;
+                }
+            }
+        }
+    }
+
+    /// The files.
+    pub(super) fn files(&self) -> impl Iterator<Item = &Path> {
+        self.files.iter().map(PathBuf::as_path)
     }
 
     /// The folders to be watched. In those of everybody's so much happens that they are left out where something below
@@ -50,16 +81,17 @@ impl Interest {
     pub(super) fn folders(&self) -> impl Iterator<Item = &Path> {
         let is_wanted = |(folder, names): &(&PathBuf, &Names)| {
             names.has_sources
+                || names.has_all
                 || names.is_end
                 || fs::metadata(folder).is_ok_and(|it| it.mode() & EVERYBODYS != EVERYBODYS)
         };
-        self.0.iter().filter(is_wanted).map(|(folder, _)| folder.as_path())
+        self.folders.iter().filter(is_wanted).map(|(folder, _)| folder.as_path())
     }
 
     /// Whether it matters what happens to a path.
     pub(super) fn concerns(&self, path: &Path) -> bool {
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return false };
-        self.0.get(folder).is_some_and(|names| names.has(name))
+        self.folders.get(folder).is_some_and(|names| names.has(name))
     }
 
     /// Notes each step to a path. Gives what it is in truth, if it is there.
@@ -72,7 +104,7 @@ impl Interest {
         for component in path.components() {
             match component {
                 Component::Normal(name) => {
-                    let names = self.0.entry(at.clone()).or_default();
+                    let names = self.folders.entry(at.clone()).or_default();
                     names.exact.insert(name.to_owned());
                     let next = at.join(name);
                     match fs::symlink_metadata(&next) {
@@ -100,7 +132,7 @@ impl Interest {
 
 impl Names {
     fn has(&self, name: &OsStr) -> bool {
-        self.exact.contains(name) || (self.has_sources && is_source(Path::new(name)))
+        self.has_all || self.exact.contains(name) || (self.has_sources && is_source(name))
     }
 }
 
@@ -110,6 +142,11 @@ mod tests {
 
     use super::*;
 
+    fn of_files(file: PathBuf) -> Sources {
+        let folders = file.parent().into_iter().map(Path::to_owned).collect();
+        Sources { files: [file].into(), folders, ..Sources::default() }
+    }
+
     #[test]
     fn every_step_to_a_file_matters_and_nothing_beside_it() {
         let folder = tempfile::tempdir().unwrap();
@@ -118,7 +155,7 @@ mod tests {
         symlink("v1", root.join("app/live")).unwrap();
         fs::write(root.join("app/v1/handlers/a.rhai"), "1").unwrap();
         let file = root.join("app/live/handlers/a.rhai");
-        let interest = Interest::of(&Sources::of_files([file]));
+        let interest = Interest::of(&of_files(file));
         for (path, matters) in [
             ("app", true),
             ("app/live", true),
@@ -142,7 +179,7 @@ mod tests {
     fn what_is_not_there_is_waited_for_where_it_would_begin() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
-        let interest = Interest::of(&Sources::of_files([root.join("a/b/c.rhai")]));
+        let interest = Interest::of(&of_files(root.join("a/b/c.rhai")));
         assert!(interest.concerns(&root.join("a")) && !interest.concerns(&root.join("a/b")));
         assert!(interest.folders().any(|it| it == root));
     }
@@ -153,7 +190,7 @@ mod tests {
         let root = folder.path().canonicalize().unwrap();
         symlink("b", root.join("a")).unwrap();
         symlink("a", root.join("b")).unwrap();
-        let interest = Interest::of(&Sources::of_files([root.join("a")]));
+        let interest = Interest::of(&of_files(root.join("a")));
         assert!(interest.concerns(&root.join("a")) && interest.concerns(&root.join("b")));
     }
 }

@@ -12,9 +12,9 @@ use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::fingerprint::Sources;
 use super::interest::Interest;
 use super::remote;
+use super::sources::Sources;
 
 /// A change is over when so long nothing more has happened.
 const CALM: Duration = Duration::from_millis(50);
@@ -32,7 +32,7 @@ pub struct Watch {
     happened: UnboundedReceiver<()>,
     /// Absent where the system can't watch.
     watcher: Option<RecommendedWatcher>,
-    /// With the device and number of each folder: another may have come in its place.
+    /// Folders and files, with the device and number of each: another may have come in its place.
     watched: BTreeMap<PathBuf, (u64, u64)>,
     /// Why everything is looked at from time to time, where something can't be watched.
     polling: Option<String>,
@@ -68,7 +68,7 @@ impl Watch {
             }
         }
         let mut wanted = BTreeMap::new();
-        for folder in interest.folders() {
+        for folder in interest.folders().chain(interest.files()) {
             if let Ok(metadata) = fs::metadata(folder).as_ref().map(|it| (it.dev(), it.ino())) {
                 wanted.insert(folder.to_owned(), metadata);
             }

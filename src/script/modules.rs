@@ -5,7 +5,7 @@
 //! it leads to lies below the folder of the script, or below the folder of the path where it was
 //! found; a symbolic link counts as the file that it leads to.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
@@ -24,8 +24,8 @@ pub struct Modules {
     module_path: Vec<PathBuf>,
     /// The script itself comes first.
     files: Vec<File>,
-    /// Where there was no file that would have been imported.
-    looked_for: Vec<PathBuf>,
+    /// Where names were looked for, also where there was nothing.
+    looked_for: BTreeSet<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -62,7 +62,8 @@ impl Modules {
         let identity = Identity { root: real(or_here(&folder)), file: real(&script.path) };
         let root = folder.clone();
         let own = File { source: script.clone(), folder, root, identity, imports: HashMap::new() };
-        let mut modules = Modules { module_path: module_path.to_owned(), files: vec![own], looked_for: Vec::new() };
+        let mut modules =
+            Modules { module_path: module_path.to_owned(), files: vec![own], looked_for: BTreeSet::new() };
         let mut next = 0;
         while next < modules.files.len() {
             for name in names(&modules.files[next].source.text) {
@@ -79,7 +80,7 @@ impl Modules {
         self.files[1..].iter().map(|it| &*it.source.path)
     }
 
-    /// Files that would be imported if they were there.
+    /// The places where imports were looked for: what comes to lie there may be what is meant.
     pub fn looked_for(&self) -> impl Iterator<Item = &Path> {
         self.looked_for.iter().map(PathBuf::as_path)
     }
@@ -122,9 +123,7 @@ impl Modules {
         let mut looked = Vec::new();
         for (folder, root) in &places {
             let Some(path) = joined(folder, root, &file) else { continue };
-            if !path.is_file() {
-                self.looked_for.push(path.clone());
-            }
+            self.looked_for.insert(path.clone());
             match path.canonicalize() {
                 Ok(real) if real.is_file() => return self.add(path, root, real),
                 Err(error) if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {

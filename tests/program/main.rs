@@ -5,6 +5,7 @@ mod calls;
 mod command_line;
 mod control;
 mod db;
+mod folders;
 mod limits;
 mod listen;
 mod logs;

@@ -282,7 +282,7 @@ fn measured(way: &Way, tries: usize) -> Vec<Duration> {
     let served = served(way);
     let mut client = Client::new(&served);
     assert_eq!(client.ask(way.name), "0", "{}", way.name);
-    (1..=tries)
+    let times = (1..=tries)
         .map(|number| {
             (way.save)(served.folder.path(), number);
             let saved = Instant::now();
@@ -295,7 +295,11 @@ fn measured(way: &Way, tries: usize) -> Vec<Duration> {
             thread::sleep(Duration::from_millis(if tries > 2 { 100 } else { 0 }));
             took
         })
-        .collect()
+        .collect();
+    served.signal("TERM");
+    let reloads = served.rest().iter().filter(|it| it.contains(" reloaded, since ")).count();
+    assert_eq!(reloads, tries, "{}: one reload for each save", way.name);
+    times
 }
 
 #[test]

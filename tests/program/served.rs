@@ -56,12 +56,18 @@ impl Served {
         Served::begin(folder, &["--conf", "host.yaml"])
     }
 
+    /// The same with these arguments.
+    pub fn listening_free_with(folder: TempDir, arguments: &[&str]) -> Served {
+        Served::located(Served::run(folder, &[&["--conf", "free.yaml"], arguments].concat()))
+    }
+
     fn located(mut served: Served) -> Served {
         served.address = served.line.split("http://").nth(1).unwrap().split('/').next().unwrap().to_owned();
         served
     }
 
-    fn start(folder: TempDir, conf: &str) -> Served {
+    /// Starts the file `conf` of the folder.
+    pub fn start(folder: TempDir, conf: &str) -> Served {
         Served::located(Served::run(folder, &["--conf", conf, "--listen", "127.0.0.1:0"]))
     }
 

@@ -12,7 +12,7 @@ const TRIES: u32 = 60;
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Reads the configuration anew, or says what is wrong with it, and which files that hangs on.
-pub(in crate::cli) type Reread = Box<dyn Fn() -> Result<Config, (String, Option<Sources>)> + Send>;
+pub(in crate::cli) type Reread = Box<dyn Fn() -> Result<Config, (String, Sources)> + Send>;
 
 /// The files that were read.
 pub(super) struct Files {
@@ -78,10 +78,10 @@ impl Files {
             }
             let read = (self.reread)();
             let named = match &read {
-                Ok(config) => Some(Sources::of(config)),
+                Ok(config) => Sources::of(config),
                 Err((_, named)) => named.clone(),
             };
-            if let Some(named) = named.filter(|it| !self.sources.has_all(it)) {
+            if !self.sources.cover(&named) {
                 // What they were like when they were read is not known.
                 self.sources.extend(named);
                 continue;
