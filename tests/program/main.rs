@@ -16,3 +16,4 @@ mod secrets;
 mod served;
 mod sockets;
 mod tests;
+mod upgrade;
