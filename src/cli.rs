@@ -21,6 +21,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand};
 
 use crate::config::{Listen, Overrides};
+use crate::net;
 use crate::server::Refusal;
 
 /// h2o's exit codes, from sysexits.h: a mistake in the configuration, and a fault of the system.
@@ -133,6 +134,11 @@ fn explain(mut mistake: clap::Error) -> clap::Error {
 }
 
 fn execute(arguments: &Arguments) -> Result<ExitCode, Refusal> {
+    let system = |error: io::Error| Refusal::System(error.to_string());
+    let serves = arguments.command.is_none() && !arguments.serving.test;
+    // First of all, before a file is opened or the folder is another.
+    let predecessor = if serves { net::adopt().map_err(system)? } else { None };
+    let origin = serve::Origin::of_this_process();
     if let Some(folder) = &arguments.chdir {
         std::env::set_current_dir(folder)
             .map_err(|error| Refusal::System(format!("cannot change to the folder `{}`: {error}", folder.display())))?;
@@ -142,6 +148,7 @@ fn execute(arguments: &Arguments) -> Result<ExitCode, Refusal> {
         listen: serving.listen.clone(),
         num_threads: serving.num_threads.map(usize::from),
         no_watch: serving.no_watch,
+        inherited: net::inherited_addresses().iter().filter_map(|it| Listen::parse(it)).collect(),
     };
     let config = || configuration::read(arguments.conf.as_deref(), &overrides);
     match &arguments.command {
@@ -154,10 +161,10 @@ fn execute(arguments: &Arguments) -> Result<ExitCode, Refusal> {
         Some(Command::Reference(reference)) => reference::run(reference),
         None if serving.test => check::run(&config()?, serving.connect),
         None => {
-            let begun = SystemTime::now();
+            let beginning = serve::Beginning { read_from: SystemTime::now(), origin, predecessor };
             let config = config()?;
             let named = arguments.conf.clone();
-            serve::run(config, begun, Box::new(move || configuration::reread(named.as_deref(), &overrides)))
+            serve::run(config, beginning, Box::new(move || configuration::reread(named.as_deref(), &overrides)))
         }
     }
 }

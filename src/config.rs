@@ -102,6 +102,8 @@ pub struct Overrides {
     pub num_threads: Option<usize>,
     /// Whether changed files are to be left alone.
     pub no_watch: bool,
+    /// Where the sockets listen that the process was given, for what names no address of its own.
+    pub inherited: Vec<Listen>,
 }
 
 /// The directives that make the tree.
@@ -213,7 +215,10 @@ pub fn read(path: &std::path::Path, overrides: &Overrides) -> Result<Config, Mis
     let mut hosts: Vec<Host> = hosts.flat_map(|it| reader.hosts(&it.value, &inherited)).collect();
     if overrides.listen.is_none() && !stands("listen") {
         let unheard = std::mem::take(&mut reader.unheard);
-        if unheard.len() == hosts.len() {
+        if !overrides.inherited.is_empty() {
+            let given = if unheard.is_empty() { &[] } else { &overrides.inherited[..] };
+            process.listen = given.to_vec();
+        } else if unheard.len() == hosts.len() {
             reader.problems.0.push(missing("listen", "add the port to listen on: `listen: 8080`"));
         } else {
             reader.problems.0.extend(unheard);
@@ -323,7 +328,8 @@ mod tests {
     #[test]
     fn the_command_line_wins() {
         let listen = Listen::parse("127.0.0.1:0");
-        let overrides = Overrides { listen: listen.clone(), num_threads: Some(3), no_watch: true };
+        let overrides =
+            Overrides { listen: listen.clone(), num_threads: Some(3), no_watch: true, ..Overrides::default() };
         let folder = tempfile::tempdir().unwrap();
         for text in ["hosts: {a: {paths: {/: {}}}}", "hosts: {a: {paths: {/: {}}}}\nlisten: 80\nnum-threads: 2\n"] {
             let config = read_in(folder.path(), text, &overrides).unwrap();
@@ -354,6 +360,23 @@ mod tests {
         let expected =
             "host.yaml:1:1: the file is a list, expected a mapping of directives\n  1 | - listen: 1\n    | ^";
         assert_eq!(mistakes("- listen: 1\n"), expected);
+    }
+
+    #[test]
+    fn what_was_given_is_listened_on_where_no_address_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let given = || Listen::parse("127.0.0.1:81").into_iter().collect::<Vec<_>>();
+        let overrides = Overrides { inherited: given(), ..Overrides::default() };
+        let (own, none) = ("{listen: 80, paths: {/: {}}}", "{paths: {/: {}}}");
+        for (text, expected) in [
+            (format!("hosts: {{a: {none}}}"), given()),
+            (format!("hosts: {{a: {own}, b: {none}}}"), given()),
+            (format!("hosts: {{a: {own}}}"), Vec::new()),
+            (format!("hosts: {{a: {none}}}\nlisten: 80\n"), Listen::parse("80").into_iter().collect()),
+        ] {
+            let config = read_in(folder.path(), &text, &overrides).unwrap();
+            assert_eq!(config.process.listen, expected, "{text}");
+        }
     }
 
     #[test]

@@ -1,9 +1,7 @@
 //! The error log: what the server and its scripts have to say to the operator, one event a line.
 
 use std::env;
-use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::IntoRawFd;
 use std::path::PathBuf;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
@@ -116,7 +114,7 @@ struct Log {
 pub struct Prepared {
     log: Log,
     /// The same file for the last words of a process that can't wait for its threads. They are no JSON.
-    last_words: Option<File>,
+    last_words: Option<PathBuf>,
 }
 
 /// Keeps the error log going; what is still to be written when it is dropped is waited for.
@@ -141,7 +139,7 @@ pub fn open(settings: &Settings) -> io::Result<Prepared> {
         None => LogFile::stderr(settings.form)?,
     };
     let last_words = match (&settings.path, settings.form) {
-        (Some(path), Form::Text) => Some(OpenOptions::new().append(true).open(path)?),
+        (Some(path), Form::Text) => Some(path.clone()),
         _ => None,
     };
     Ok(Prepared { log: Log { file, form: settings.form }, last_words })
@@ -151,8 +149,7 @@ impl Prepared {
     /// Sends the events there from now on.
     pub fn put_in_place(self) {
         *LOG.write().unwrap_or_else(PoisonError::into_inner) = Some(self.log);
-        // Never closed, for it is used where nothing can be waited for.
-        fiber::log_to(self.last_words.map(IntoRawFd::into_raw_fd));
+        fiber::log_to(self.last_words.as_deref());
     }
 }
 

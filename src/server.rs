@@ -19,6 +19,7 @@ use tokio::sync::watch;
 
 use crate::config::Config;
 use crate::db;
+use crate::net::Heirloom;
 
 use self::addresses::{Moment, wanted};
 use self::crew::{Crew, Threads};
@@ -47,7 +48,16 @@ pub struct Server {
 pub struct Serving {
     threads: Arc<Threads>,
     sockets: Arc<Mutex<Sockets>>,
-    stop: watch::Sender<bool>,
+    stop: watch::Sender<Option<Ending>>,
+}
+
+/// How a server ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Connections on which nobody waits for an answer are closed at once.
+    Stopped,
+    /// Another process takes who comes: whoever has a connection here may ask once more, for up to 30 s.
+    Replaced,
 }
 
 /// Why a server does not start.
@@ -87,7 +97,7 @@ impl Server {
     pub fn build(config: &Arc<Config>, sockets: Sockets) -> Result<Server, Refusal> {
         let system = |error: io::Error| Refusal::System(error.to_string());
         let addresses = sockets.addresses();
-        let (stop, stopped) = watch::channel(false);
+        let (stop, stopped) = watch::channel(None);
         let (live, threads) = (Arc::new(AtomicU64::new(1)), Arc::new(Threads::new()));
         let mut crew = Crew::new(live.clone(), threads.clone(), stopped);
         for answer in crew.prepare(1, config).map_err(system)? {
@@ -113,11 +123,20 @@ impl Server {
 }
 
 impl Serving {
-    /// Takes no more connections, lets requests in flight end, and waits for it: at most 30 s. What else somebody is
+    /// What it listens on, for a process that replaces this one.
+    ///
+    /// # Errors
+    /// If there are no file descriptors left.
+    pub fn heirlooms(&self) -> io::Result<Vec<Heirloom>> {
+        lock(&self.sockets).heirlooms()
+    }
+
+    /// Takes no more connections, lets requests in flight end, and waits for it: at most 30 s, twice that if it is
+    /// replaced. What else somebody is
     /// about to change of the server is not done any more.
-    pub fn stop(self) {
+    pub fn stop(self, ending: Ending) {
         // Fails when all workers have ended already.
-        let _ = self.stop.send(true);
+        let _ = self.stop.send(Some(ending));
         lock(&self.sockets).end();
         self.threads.end();
     }

@@ -4,12 +4,13 @@
 //! nobody can look at. What gets through all of that ends the process, as it must: nothing of the stack can be undone.
 
 use std::cell::Cell;
-use std::ffi::{c_int, c_void};
+use std::ffi::{CString, c_char, c_int, c_void};
 use std::mem;
-use std::os::fd::RawFd;
+use std::os::unix::ffi::OsStringExt;
+use std::path::Path;
 use std::ptr;
 use std::sync::Once;
-use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use super::control::{Control, current};
 
@@ -19,7 +20,8 @@ const STACK: usize = 64 << 10;
 const SIGNALS: [c_int; 2] = [libc::SIGSEGV, libc::SIGBUS];
 
 static BEFORE: [AtomicUsize; 2] = [const { AtomicUsize::new(libc::SIG_DFL) }; 2];
-static LOG: AtomicI32 = AtomicI32::new(libc::STDERR_FILENO);
+/// The path of the file that gets the last words too; null where there is none.
+static LOG: AtomicPtr<c_char> = AtomicPtr::new(ptr::null_mut());
 
 thread_local! {
     static WATCHED: Cell<bool> = const { Cell::new(false) };
@@ -48,9 +50,12 @@ pub fn watch() {
     }
 }
 
-/// The file that gets the last words too, if one does. It has to stay open.
-pub fn log_to(file: Option<RawFd>) {
-    LOG.store(file.unwrap_or(libc::STDERR_FILENO), Ordering::Relaxed);
+/// The file that gets the last words too, if one does. It is opened by its name then, as logs are rotated.
+pub fn log_to(file: Option<&Path>) {
+    let path = file.and_then(|it| std::path::absolute(it).ok());
+    let path = path.and_then(|it| CString::new(it.into_os_string().into_vec()).ok());
+    // Never freed: a handler may be reading it. There are as few as there are error logs.
+    LOG.store(path.map_or(ptr::null_mut(), CString::into_raw), Ordering::Release);
 }
 
 fn install() {
@@ -118,8 +123,11 @@ fn speak(control: &Control) {
         *digit = b"0123456789abcdef"[(request >> (60 - 4 * at)) as usize & 15];
     }
     let name = if script.is_empty() { "a script" } else { script };
-    let log = LOG.load(Ordering::Relaxed);
-    for file in [Some(libc::STDERR_FILENO), Some(log).filter(|it| *it != libc::STDERR_FILENO)].into_iter().flatten() {
+    let place = LOG.load(Ordering::Acquire);
+    let flags = libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT | libc::O_CLOEXEC | libc::O_NONBLOCK;
+    // SAFETY: opening is allowed in a handler, and the path ends with a zero and is never freed.
+    let log = if place.is_null() { -1 } else { unsafe { libc::open(place, flags, 0o644) } };
+    for file in [libc::STDERR_FILENO, log].into_iter().filter(|it| *it >= 0) {
         let say = |text: &[u8]| {
             // SAFETY: the bytes are there for as long as it is called; whether it is written can't matter any more.
             unsafe { libc::write(file, text.as_ptr().cast(), text.len()) };

@@ -2,12 +2,14 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixListener;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 use super::file::SocketFile;
+use super::inherited;
 use super::newcomers;
 use super::stream::Parcel;
 
@@ -32,11 +34,15 @@ pub(super) enum Kind {
     Unix(UnixListener, SocketFile),
 }
 
-/// Binds and listens. An unspecified IPv6 address takes IPv4 connections too.
+/// Binds and listens, or takes what was inherited. An unspecified IPv6 address takes IPv4 connections too.
 ///
 /// # Errors
 /// If the address is taken or not ours.
 pub fn bind(address: SocketAddr) -> io::Result<Bound> {
+    if let Some(given) = inherited::port(address) {
+        newcomers::welcome(&given);
+        return Ok(Bound::new(Kind::Tcp(given)));
+    }
     listen(&prepare(address)?, address)
 }
 
@@ -114,6 +120,13 @@ impl Bound {
         match self.kind {
             Kind::Tcp(_) => None,
             Kind::Unix(listener, file) => Some((listener, file)),
+        }
+    }
+
+    pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
+        match &self.kind {
+            Kind::Tcp(listener) => listener.as_fd(),
+            Kind::Unix(listener, _) => listener.as_fd(),
         }
     }
 

@@ -12,6 +12,10 @@ use nix::unistd::{Gid, Uid};
 use socket2::{Domain, SockAddr, Socket, Type};
 
 use super::bound::{BACKLOG, Bound, Kind};
+use super::inherited;
+
+/// Whether another process listens on the same sockets, whose files stay then.
+static IS_SHARED: AtomicBool = AtomicBool::new(false);
 
 /// Whom a socket belongs to, and who may connect.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,6 +28,18 @@ pub struct Access {
     pub permission: Option<u32>,
 }
 
+impl Access {
+    /// What of it a file does not have yet: whoever gave it may be somebody who can't do so again.
+    fn that_lacks(self, path: &Path) -> io::Result<Access> {
+        let metadata = fs::symlink_metadata(path)?;
+        Ok(Access {
+            owner: self.owner.filter(|it| *it != metadata.uid()),
+            group: self.group.filter(|it| *it != metadata.gid()),
+            permission: self.permission.filter(|it| *it != metadata.mode() & 0o777),
+        })
+    }
+}
+
 /// The file of a socket that this process listens on.
 #[derive(Debug)]
 pub struct SocketFile {
@@ -31,6 +47,8 @@ pub struct SocketFile {
     /// The device and number of its inode, for somebody may have put another there.
     inode: (u64, u64),
     is_removed: AtomicBool,
+    /// Whoever started this process made it, and cares for it.
+    is_foreign: bool,
 }
 
 /// Another access to a file that is there already; it is as before when this is dropped without having been kept.
@@ -52,9 +70,25 @@ impl SocketFile {
             && fs::symlink_metadata(path).is_ok_and(|it| (it.dev(), it.ino()) == self.inode)
     }
 
+    /// The file at `path`, on which a socket of this process listens.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub(super) fn found(path: &Path, is_foreign: bool) -> io::Result<SocketFile> {
+        let metadata = fs::symlink_metadata(path)?;
+        let inode = (metadata.dev(), metadata.ino());
+        Ok(SocketFile { path: path.to_owned(), inode, is_removed: AtomicBool::new(false), is_foreign })
+    }
+
+    /// Whether it stays, since whoever started this process made it.
+    pub(super) fn is_foreign(&self) -> bool {
+        self.is_foreign
+    }
+
     /// Removes it, so that nobody connects any more.
     pub(super) fn remove(&self) {
-        if self.is_at(&self.path) {
+        let is_ours = !self.is_foreign && !is_shared();
+        if is_ours && self.is_at(&self.path) {
             // A process that is no longer root may not be able to; the next one replaces it.
             let _ = fs::remove_file(&self.path);
         }
@@ -112,11 +146,16 @@ impl Drop for SocketFile {
     }
 }
 
-/// Listens on the file `path`. A socket on which nobody listens is replaced.
+/// Listens on the file `path`, or takes what was inherited. A socket on which nobody listens is replaced.
 ///
 /// # Errors
 /// If somebody listens there, if the file is no socket, or if it can't be made as `access` says.
 pub fn bind_file(path: &Path, access: Access) -> io::Result<Bound> {
+    if let Some((given, is_foreign)) = inherited::file(path) {
+        let file = SocketFile::found(path, is_foreign)?;
+        apply(path, access.that_lacks(path)?)?;
+        return Ok(Bound::new(Kind::Unix(given, file)));
+    }
     clear(path)?;
     let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
     if access.permission.is_some() {
@@ -125,9 +164,7 @@ pub fn bind_file(path: &Path, access: Access) -> io::Result<Bound> {
         let _ = fchmod(&socket, Mode::from_bits_truncate(0o600));
     }
     socket.bind(&SockAddr::unix(path)?)?;
-    let metadata = fs::symlink_metadata(path)?;
-    let inode = (metadata.dev(), metadata.ino());
-    let file = SocketFile { path: path.to_owned(), inode, is_removed: AtomicBool::new(false) };
+    let file = SocketFile::found(path, false)?;
     socket.listen(BACKLOG)?;
     apply(path, access)?;
     socket.set_nonblocking(true)?;
@@ -143,6 +180,22 @@ fn apply(path: &Path, access: Access) -> io::Result<()> {
         Some(permission) => fs::set_permissions(path, fs::Permissions::from_mode(permission)),
         None => Ok(()),
     }
+}
+
+/// Says from now on whether another process listens on the same sockets.
+pub(super) fn share(is_shared: bool) {
+    IS_SHARED.store(is_shared, Ordering::Relaxed);
+}
+
+/// Whether another process listens on the same sockets.
+pub(super) fn is_shared() -> bool {
+    IS_SHARED.load(Ordering::Relaxed)
+}
+
+/// Whether both are the same file, whatever their names.
+pub(super) fn is_same_file(one: &Path, other: &Path) -> bool {
+    let identity = |path: &Path| fs::symlink_metadata(path).ok().map(|it| (it.dev(), it.ino()));
+    identity(one).is_some_and(|it| identity(other) == Some(it))
 }
 
 /// Removes what a process left behind that did not end by itself.

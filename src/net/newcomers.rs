@@ -31,7 +31,10 @@ pub(super) fn refuse(listener: &TcpListener) {
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(super) fn welcome(listener: &TcpListener) {
-    if let Err(error) = socket2::SockRef::from(listener).detach_filter() {
+    // There may be no filter: the socket comes from another process.
+    if let Err(error) = socket2::SockRef::from(listener).detach_filter()
+        && error.raw_os_error() != Some(libc::ENOENT)
+    {
         tracing::error!("a port can't be opened again: {error}");
     }
 }

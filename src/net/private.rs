@@ -6,7 +6,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
-use super::file::clear;
+use super::file::{clear, is_shared};
+use super::inherited;
 
 /// A socket that listens on a file, which is removed when this is dropped.
 #[derive(Debug)]
@@ -18,12 +19,16 @@ pub struct Private {
 }
 
 impl Private {
-    /// Listens on the file `path`, for the user `owner` alone, or the one that the process runs as. A socket on which
+    /// Listens on the file `path`, or takes what was inherited, for the user `owner` alone, or the one that the process runs as. A socket on which
     /// nobody listens is replaced.
     ///
     /// # Errors
     /// If somebody listens there, if the file is no socket, or if the folder can't be written to.
     pub fn bind(path: &Path, owner: Option<u32>) -> io::Result<Private> {
+        if let Some((listener, _)) = inherited::file(path) {
+            let metadata = fs::symlink_metadata(path)?;
+            return Ok(Private { listener, path: path.to_owned(), inode: (metadata.dev(), metadata.ino()) });
+        }
         clear(path)?;
         let folder = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
         // Nobody can put a link in its place, nor connect, before it is whose it shall be; and the process's mask, which
@@ -42,6 +47,11 @@ impl Private {
         Ok(Private { listener, path: path.to_owned(), inode: (metadata.dev(), metadata.ino()) })
     }
 
+    /// Where it is.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The same socket once more, to be watched by a runtime; the file lives no longer than `self`.
     ///
     /// # Errors
@@ -53,7 +63,7 @@ impl Private {
 
 impl Drop for Private {
     fn drop(&mut self) {
-        if fs::symlink_metadata(&self.path).is_ok_and(|it| (it.dev(), it.ino()) == self.inode) {
+        if !is_shared() && fs::symlink_metadata(&self.path).is_ok_and(|it| (it.dev(), it.ino()) == self.inode) {
             // A process that is no longer root may not be able to; the next one replaces it.
             let _ = fs::remove_file(&self.path);
         }

@@ -294,6 +294,35 @@ Where something is wrong the error log says it in the form of `rhaid -t`, and th
 - SIGHUP reloads at once. `watch: OFF` or `--no-watch` leaves it at that. Where the system can't watch files (inotify has run out), or
   doesn't hear of changes (NFS, SMB, FUSE, 9p and the like), they are looked at once a second, and a line says so.
 
+## Signals
+
+| signal | what it does |
+|---|---|
+| TERM, INT | takes no more connections, answers what is in flight (at most 30 s), ends; a second one ends it at once |
+| HUP | reloads |
+| USR1 | opens the log files anew |
+| USR2 | starts the program anew, which takes over the sockets; this process ends when the new one serves |
+
+USR2 replaces the binary and loses no connection: put the new one in the place of the old (`mv`, not `cp`), then
+`kill -USR2 $(cat rhaid.pid)`. What is started is the path that the process was started by, with the same arguments, folder and
+environment. It takes the sockets that its configuration names, binds others, starts its scripts, applies migrations, and serves; only then
+the old one takes no more connections. Who has one there may ask once more, and what is in flight is answered, for up to a minute. If
+the new one ends, or does not serve within 60 s, the old one goes on, and the error log has what the other wrote to its standard error
+output; until it serves that is kept back, afterwards it goes where the old one's went.
+
+- The pid file names the old process until the new one is ready, and the new one from then on; there is no second file.
+- `store::` and what scripts hold at their top level start empty. Both processes serve for a moment: migrations have to leave what the
+  old scripts need.
+- With `user` the new process starts as that user. Ports below 1024 are inherited, but it can't bind others; its logs, its pid file and
+  the folders of both have to be that user's to write, or it does not start, which the log says.
+
+## systemd
+
+With `Type=notify` the server says when it serves, when it ends, and which process replaces it, so that `kill -USR2` (`systemctl kill -s USR2
+--kill-whom=main rhaid`) does not end the service. Sockets that systemd has bound (`LISTEN_FDS`, a `.socket` unit) are taken in place of
+binding the addresses that they have; those that `listen` does not name are closed, and a line says so. Where there is no `listen` they are
+what is listened on. The file of a unix socket that systemd made stays. `deploy/` has both units.
+
 ## Faults of scripts
 
 A script that fails is answered with 500 (503 where `rhai.timeout` was over) and the plain message of the envelope; the header

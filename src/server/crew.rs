@@ -10,7 +10,7 @@ use tokio::sync::mpsc::{Receiver, UnboundedSender, channel, unbounded_channel};
 use tokio::sync::{oneshot, watch};
 
 use super::worker::{Order, Share, Task};
-use super::{Refusal, STACK};
+use super::{Ending, Refusal, STACK};
 use crate::config::{Config, Process};
 use crate::net::{self, Outbox, Outboxes};
 
@@ -26,7 +26,7 @@ pub(super) struct Crew {
     started: usize,
     live: Arc<AtomicU64>,
     threads: Arc<Threads>,
-    stopped: watch::Receiver<bool>,
+    stopped: watch::Receiver<Option<Ending>>,
 }
 
 struct Member {
@@ -49,7 +49,7 @@ impl Taken {
 
 impl Crew {
     /// Nobody yet. Workers serve the generation whose number is `live`, and end when `stopped` says so.
-    pub(super) fn new(live: Arc<AtomicU64>, threads: Arc<Threads>, stopped: watch::Receiver<bool>) -> Crew {
+    pub(super) fn new(live: Arc<AtomicU64>, threads: Arc<Threads>, stopped: watch::Receiver<Option<Ending>>) -> Crew {
         Crew { serving: Vec::new(), coming: Vec::new(), leaving: Vec::new(), started: 0, live, threads, stopped }
     }
 

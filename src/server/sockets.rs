@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 
 use super::addresses::{Moment, Wanted, refusal};
 use crate::config::{Listen, SocketFile};
-use crate::net::{self, Access, Bound, Granted};
+use crate::net::{self, Access, Bound, Granted, Heirloom, Role};
 
 /// The sockets of a server, for all of its workers.
 #[derive(Default)]
@@ -45,6 +45,16 @@ impl Sockets {
         let opened = if self.open.is_empty() { &self.next.open } else { &self.open };
         // One whose address the system does not say is none.
         unique(opened).iter().filter_map(|it| it.address().ok()).collect()
+    }
+
+    /// The sockets that are listened on, for another process.
+    pub(super) fn heirlooms(&self) -> io::Result<Vec<Heirloom>> {
+        let is_chosen = |bound: &Arc<Bound>| {
+            let any_port = |it: &&Opened| matches!(&it.listen, Listen::Tcp(address) if address.port == 0);
+            self.open.iter().filter(any_port).any(|it| it.sockets.iter().any(|it| it.id() == bound.id()))
+        };
+        let role = |bound: &Arc<Bound>| if is_chosen(bound) { Role::AnyPort } else { Role::Named };
+        unique(&self.open).iter().map(|it| Heirloom::of(it, role(it))).collect()
     }
 
     /// Binds what is not there yet of `wanted`. Nothing else changes before [`Sockets::take_up`].

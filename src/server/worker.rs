@@ -12,7 +12,7 @@ use tokio::sync::mpsc::{Sender, UnboundedReceiver};
 use tokio::sync::{Notify, oneshot, watch};
 
 use super::service::Service;
-use super::{GRACE, Refusal};
+use super::{Ending, GRACE, Refusal};
 use crate::binding;
 use crate::config::{Config, Process};
 use crate::fiber;
@@ -27,7 +27,7 @@ pub(super) struct Task {
     pub(super) orders: UnboundedReceiver<Order>,
     /// The number of the generation that all workers serve.
     pub(super) live: Arc<AtomicU64>,
-    pub(super) stop: watch::Receiver<bool>,
+    pub(super) stop: watch::Receiver<Option<Ending>>,
 }
 
 /// What a worker is told.
@@ -113,15 +113,20 @@ impl Task {
         let orders = self.orders;
         worker.spawn(async |worker| worker.obey(orders).await);
         // Or the server was dropped.
-        let stopped = self.stop.wait_for(|stop| *stop);
+        let stopped = self.stop.wait_for(Option::is_some);
         tokio::pin!(stopped);
-        let has_left = tokio::select! {
-            () = worker.leave() => true,
-            _ = &mut stopped => false,
+        let ending = tokio::select! {
+            () = worker.leave() => None,
+            ending = &mut stopped => Some(ending.ok().and_then(|it| *it).unwrap_or(Ending::Stopped)),
         };
-        if !has_left {
-            worker.intake.take_all();
+        if let Some(ending) = ending {
+            if ending == Ending::Stopped {
+                worker.intake.take_all();
+            }
             worker.intake.close().await;
+            if ending == Ending::Replaced {
+                let _ = tokio::time::timeout(GRACE, worker.connections.leave(GRACE)).await;
+            }
             worker.connections.finish(GRACE).await;
         }
         worker.hand_on();

@@ -17,3 +17,4 @@ mod secrets;
 mod served;
 mod sockets;
 mod tests;
+mod upgrade;

@@ -76,7 +76,18 @@ impl Served {
     }
 
     fn begin(folder: TempDir, arguments: &[&str]) -> Served {
-        let mut process = rhaid(&folder).args(arguments).stderr(Stdio::piped()).spawn().unwrap();
+        let mut command = rhaid(&folder);
+        command.args(arguments);
+        Served::by(command, folder)
+    }
+
+    /// Starts `host.yaml` of the folder by a command of one's own, which listens on a port that is free.
+    pub fn started_by(command: Command, folder: TempDir) -> Served {
+        Served::located(Served::by(command, folder))
+    }
+
+    fn by(mut command: Command, folder: TempDir) -> Served {
+        let mut process = command.stderr(Stdio::piped()).spawn().unwrap();
         let printed = BufReader::new(process.stderr.take().unwrap()).lines();
         let (sender, lines) = channel();
         // Read on to the end, or the server would wait for somebody who does.

@@ -17,7 +17,7 @@ use tokio::time::{sleep, timeout};
 use super::reloading::Reloading;
 use crate::cli::control::{Outcome, RELOAD, STATUS, beside, own};
 use crate::config::{Config, Listen};
-use crate::net::Private;
+use crate::net::{Heirloom, Private};
 use crate::status;
 
 /// Clients at a time; more wait.
@@ -64,6 +64,11 @@ impl Control {
             }
         };
         Control(paths.into_iter().filter_map(place).collect())
+    }
+
+    /// The sockets once more, for a process that replaces this one.
+    pub(super) fn heirlooms(&self) -> Vec<Heirloom> {
+        self.0.iter().filter_map(|it| Heirloom::of_private(it.socket.as_ref()?).ok()).collect()
     }
 
     /// Answers who asks, until it is dropped.

@@ -10,6 +10,7 @@ pub(super) struct Signals {
     interrupt: Signal,
     hang_up: Signal,
     user1: Signal,
+    user2: Signal,
 }
 
 impl Signals {
@@ -23,6 +24,7 @@ impl Signals {
             interrupt: signal(SignalKind::interrupt())?,
             hang_up: signal(SignalKind::hangup())?,
             user1: signal(SignalKind::user_defined1())?,
+            user2: signal(SignalKind::user_defined2())?,
         })
     }
 
@@ -33,6 +35,7 @@ impl Signals {
             _ = self.interrupt.recv() => Asked::End("SIGINT"),
             _ = self.hang_up.recv() => Asked::Reload,
             _ = self.user1.recv() => Asked::ReopenLogs,
+            _ = self.user2.recv() => Asked::Upgrade,
         }
     }
 
@@ -51,4 +54,5 @@ pub(super) enum Asked {
     End(&'static str),
     Reload,
     ReopenLogs,
+    Upgrade,
 }
