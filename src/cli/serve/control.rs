@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
-use tokio::task::{JoinSet, spawn_local};
+use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::reloading::Reloading;
@@ -141,14 +141,17 @@ async fn succeed(path: &Path) -> io::Result<Private> {
 
 async fn listen(listener: UnixListener, clients: Arc<Semaphore>, reloading: Reloading) {
     let reloading = Rc::new(reloading);
+    // They end with this: who waits while the server ends is to hear of that.
+    let mut conversations = JoinSet::new();
     loop {
+        while conversations.try_join_next().is_some() {}
         let Ok(permit) = clients.clone().acquire_owned().await else { return };
         let Ok((stream, _)) = listener.accept().await else {
             sleep(BREATH).await;
             continue;
         };
         let reloading = reloading.clone();
-        spawn_local(async move {
+        conversations.spawn_local(async move {
             // Who goes away before the answer does not want to know.
             let _ = converse(stream, &reloading).await;
             drop(permit);
