@@ -5,14 +5,15 @@ use std::borrow::Cow;
 use rhai::{EvalAltResult, LexError, ParseError, ParseErrorType, Position};
 
 use super::env::KEYS;
-use super::fault::is_closure;
 use super::reserved;
 use super::source::Source;
 use super::text::short;
 use crate::directive::suggest;
 
+mod call;
 mod line;
 
+use call::{types, unknown_function};
 use line::Line;
 
 /// What is to be said of an error.
@@ -166,58 +167,6 @@ fn of_map(map: &rhai::Map) -> String {
     text
 }
 
-/// `db::frist (&str, array)` of Rhai: a name that is unknown, or known with other arguments.
-fn unknown_function(
-    source: &Source,
-    signature: &str,
-    position: Position,
-    names: &[String],
-    methods: &dyn Fn(&str) -> Vec<String>,
-) -> Explained {
-    let (name, arguments) = signature.split_once(" (").unwrap_or((signature, ")"));
-    let is_operator = !name.starts_with(|it: char| it.is_alphabetic() || it == '_');
-    // The place of a call into a module is that of the function's own name.
-    let line = Line::of(source, position);
-    let width = if line.after.starts_with(name) { name } else { line.word() }.chars().count().max(1);
-    let arguments = arguments.strip_suffix(')').unwrap_or(arguments);
-    let arguments = types(arguments);
-    if is_closure(name) {
-        return say(
-            format!("the closure has not the parameters that it is called with: ({arguments})"),
-            Some(parameters_hint(&arguments)),
-            width,
-        );
-    }
-    if is_operator || names.iter().any(|it| it == name) {
-        let has_nothing = is_operator && arguments.split(", ").any(|it| it == "()");
-        let hint = has_nothing.then(|| "`()` is nothing, such as a key that is not there".to_owned());
-        return say(format!("`{name}` takes no ({arguments})"), hint, width);
-    }
-    // A method of what is not there says more by its object.
-    if let Some(hint) = nothing_hint(&line, &arguments) {
-        return say(format!("no function `{name}` for ({arguments})"), Some(hint), width);
-    }
-    let methods = methods(arguments.split(", ").next().unwrap_or_default());
-    match suggest(name, methods.iter().chain(names).map(String::as_str)) {
-        Some(near) => say(format!("no function `{name}`"), Some(format!("did you mean `{near}`?")), width),
-        None if arguments.is_empty() => say(format!("no function `{name}`"), None, width),
-        None => say(format!("no function `{name}` for ({arguments})"), None, width),
-    }
-}
-
-/// How a closure is written that takes these arguments.
-fn parameters_hint(arguments: &str) -> String {
-    match arguments.split(", ").filter(|it| !it.is_empty()).count() {
-        0 => "give it none: `|| …`".to_owned(),
-        1 if arguments == "Database" => "give it one: `|tx| …`".to_owned(),
-        1 => "give it one: `|it| …`".to_owned(),
-        count => {
-            let names: Vec<String> = ('a'..='z').take(count).map(String::from).collect();
-            format!("give it {count}: `|{}| …`", names.join(", "))
-        }
-    }
-}
-
 /// What was to be changed and is a part of the request.
 fn unchangeable(receiver: &str) -> Explained {
     let message = if receiver.is_empty() {
@@ -227,20 +176,6 @@ fn unchangeable(receiver: &str) -> Explained {
     };
     let hint = "`to_map()` gives a map that can; what later handlers are to see is set as `env.name = …`";
     say(message, Some(hint.to_owned()), 1)
-}
-
-/// Rhai's names of types as scripts know them.
-fn types(text: &str) -> String {
-    text.replace("&str | ImmutableString | String", "string").replace("i64", "int").replace("f64", "float")
-}
-
-fn nothing_hint(line: &Line<'_>, arguments: &str) -> Option<String> {
-    let receiver = line.before.strip_suffix('.').map(reserved::receiver)?;
-    let shown = without_arguments(receiver);
-    (arguments.split(',').next()? == "()" && !receiver.is_empty()).then(|| match meant_key(receiver) {
-        Some(key) => format!("`{shown}` is `()`; did you mean `env.{key}`?"),
-        None => format!("`{shown}` is `()`"),
-    })
 }
 
 /// A property of what has none: Rhai says the type only.
