@@ -6,6 +6,7 @@ mod command_line;
 mod control;
 mod db;
 mod folders;
+mod in_flight;
 mod limits;
 mod listen;
 mod logs;
