@@ -45,6 +45,14 @@ fn save(served: &Served, file: &str, text: &str) {
     fs::rename(&aside, &path).unwrap();
 }
 
+#[test]
+fn a_file_is_named_as_the_command_line_names_it() {
+    let served = served(CONF);
+    save(&served, "free.yaml", &CONF.replace("listen: 80", "listen: 127.0.0.1:0\nlimit-request-body: 1 MB"));
+    let line = served.printed("generation 2 is served");
+    assert!(line.contains("reloaded, since `free.yaml` has changed"), "{line}");
+}
+
 /// Asks again and again over one connection, and gives each answer's numbers to `each`, with what `floor` was before
 /// the request was sent.
 fn ask<F>(served: &Served, end: &AtomicBool, floor: impl Fn() -> F, mut each: impl FnMut(F, usize, usize)) {
