@@ -106,6 +106,22 @@ fn without_a_pid_file_the_server_is_found_by_its_configuration() {
 }
 
 #[test]
+fn a_folder_that_others_may_write_to_is_said_to_be_one() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("free.yaml"), CONF.replace("pid-file: var/rhaid.pid\n", "")).unwrap();
+    let own = folder.path().join(format!("rhaid-{}", fs::metadata(folder.path()).unwrap().uid()));
+    fs::create_dir(&own).unwrap();
+    fs::set_permissions(&own, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rhaid"));
+    command.args(["status", "--conf", "free.yaml"]).current_dir(folder.path()).env("TMPDIR", folder.path());
+    let output = command.output().unwrap();
+    let message = String::from_utf8(output.stderr).unwrap();
+    let expected =
+        format!("no server of `free.yaml` is running: `{}` is not a folder of this user alone\n", own.display());
+    assert!(output.status.code() == Some(71) && message.contains(&expected), "{message}");
+}
+
+#[test]
 fn who_asks_nonsense_or_nothing_disturbs_nobody() {
     let served = served(CONF);
     let folder = served.folder.path();
