@@ -164,7 +164,7 @@ impl Drop for Second {
 
 #[test]
 fn a_second_server_of_a_configuration_is_asked_when_the_first_has_ended() {
-    let first = served(&CONF.replace("pid-file: var/rhaid.pid\n", ""));
+    let first = served(CONF);
     let folder = first.folder.path().to_owned();
     let log = folder.join("second.log");
     let mut command = Command::new(env!("CARGO_BIN_EXE_rhaid"));
@@ -175,6 +175,8 @@ fn a_second_server_of_a_configuration_is_asked_when_the_first_has_ended() {
     let said = "ask another server of this configuration at `";
     wait("the second does not say it", || fs::read_to_string(&log).unwrap().contains(said));
     assert_eq!(status(&folder)["pid"], first.process.id());
+    // Of all the places at once.
+    assert_eq!(fs::read_to_string(&log).unwrap().matches("WARN").count(), 1);
     first.signal("TERM");
     wait("the second is not asked", || status(&folder)["pid"] == second.0.id());
 }
