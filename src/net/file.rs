@@ -222,7 +222,7 @@ pub(super) fn share(is_shared: bool) {
 }
 
 /// Whether another process listens on the same sockets.
-pub(super) fn is_shared() -> bool {
+fn is_shared() -> bool {
     IS_SHARED.load(Ordering::Relaxed)
 }
 
@@ -233,7 +233,7 @@ pub(super) fn is_same_file(one: &Path, other: &Path) -> bool {
 }
 
 /// Removes what a process left behind that did not end by itself.
-pub(super) fn clear(path: &Path) -> io::Result<()> {
+fn clear(path: &Path) -> io::Result<()> {
     let Ok(metadata) = fs::symlink_metadata(path) else { return Ok(()) };
     if !metadata.file_type().is_socket() {
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, "there is a file that is no socket"));
