@@ -57,7 +57,9 @@ pub(super) fn own(configuration: &Path) -> io::Result<Vec<PathBuf>> {
         let message = format!("`{}` is not a folder of this user alone", folder.display());
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
     }
-    let mut names = vec![std::path::absolute(configuration)?, configuration.canonicalize()?];
+    let mut names = vec![std::path::absolute(configuration)?];
+    // It may be gone while it is served.
+    names.extend(configuration.canonicalize());
     names.dedup();
     let place = |name: &PathBuf| {
         let digest = Sha256::digest(name.as_os_str().as_encoded_bytes());

@@ -106,6 +106,16 @@ fn without_a_pid_file_the_server_is_found_by_its_configuration() {
 }
 
 #[test]
+fn a_server_is_found_whose_configuration_is_gone() {
+    let served = served(&CONF.replace("pid-file: var/rhaid.pid\n", ""));
+    let folder = served.folder.path();
+    fs::remove_file(folder.join("free.yaml")).unwrap();
+    assert_eq!(status(folder)["pid"], served.process.id());
+    let (code, _, mistakes) = outcome(folder, &["reload"]);
+    assert!(code == 78 && mistakes.contains("free.yaml"), "{code} {mistakes}");
+}
+
+#[test]
 fn a_folder_that_others_may_write_to_is_said_to_be_one() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("free.yaml"), CONF.replace("pid-file: var/rhaid.pid\n", "")).unwrap();
