@@ -257,4 +257,8 @@ fn what_needs_a_restart_is_said_and_the_rest_is_taken_up() {
     let line = served.printed("needs a restart");
     assert!(line.contains("`user`"), "{line}");
     served.printed("generation 2 is served");
+    // As it was at the start: nothing is left to be done.
+    fs::write(served.folder.path().join("free.yaml"), CONF.replace("listen: 80", "listen: 127.0.0.1:0")).unwrap();
+    let line = served.printed("");
+    assert!(line.contains("generation 3 is served"), "{line}");
 }
