@@ -262,3 +262,23 @@ fn what_needs_a_restart_is_said_and_the_rest_is_taken_up() {
     let line = served.printed("");
     assert!(line.contains("generation 3 is served"), "{line}");
 }
+
+#[test]
+fn what_is_refused_again_and_again_takes_no_memory() {
+    let served = served(&CONF.replace("watch: ON", "watch: OFF"));
+    let memory = || {
+        let status = fs::read_to_string(format!("/proc/{}/status", served.process.id())).unwrap_or_default();
+        let line = status.lines().find_map(|it| it.strip_prefix("VmRSS:")).map(str::to_owned);
+        line.and_then(|it| it.trim().trim_end_matches(" kB").parse::<u64>().ok())
+    };
+    save(&served, "free.yaml", &CONF.replace("listen: 80", "lisen: 80"));
+    let refuse = |times: usize| {
+        for _ in 0..times {
+            served.signal("HUP");
+            served.printed("not reloaded, though");
+        }
+        memory()
+    };
+    let (Some(before), Some(after)) = (refuse(10), refuse(40)) else { return };
+    assert!(after < before + 6000, "from {before} kB to {after} kB");
+}
