@@ -57,7 +57,9 @@ pub(super) fn own(configuration: &Path) -> io::Result<Vec<PathBuf>> {
         let message = format!("`{}` is not a folder of this user alone", folder.display());
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
     }
-    let mut names = vec![std::path::absolute(configuration)?, configuration.canonicalize()?];
+    let mut names = vec![std::path::absolute(configuration)?];
+    // It may be gone while it is served.
+    names.extend(configuration.canonicalize());
     names.dedup();
     let place = |name: &PathBuf| {
         let digest = Sha256::digest(name.as_os_str().as_encoded_bytes());
@@ -78,7 +80,8 @@ pub(super) fn ask<T: DeserializeOwned>(named: Option<&Path>, what: &str, patienc
         Err(mistaken) => mistaken.rest.as_ref().map(|it| &it.process),
     };
     let mut places: Vec<PathBuf> = process.and_then(|it| it.pid_file.as_deref()).map(beside).into_iter().collect();
-    places.extend(own(&path).unwrap_or_default());
+    let own = own(&path);
+    places.extend(own.iter().flatten().cloned());
     let mut misunderstood = None;
     for place in &places {
         let Some(stream) = connect(place) else { continue };
@@ -98,10 +101,15 @@ pub(super) fn ask<T: DeserializeOwned>(named: Option<&Path>, what: &str, patienc
         return Err(refusal);
     }
     let places: Vec<String> = places.iter().map(|it| format!("`{}`", it.display())).collect();
+    let mut why = Vec::new();
+    if !places.is_empty() {
+        why.push(format!("there is none at {}", places.join(" or ")));
+    }
+    why.extend(own.err().map(|it| it.to_string()));
     Err(Refusal::System(format!(
-        "no server of `{}` is running: there is none at {}\nhint: it is the same user's who runs the server, with the same `--conf`",
+        "no server of `{}` is running: {}\nhint: it is the same user's who runs the server, with the same `--conf`",
         path.display(),
-        places.join(" or ")
+        why.join("; ")
     )))
 }
 

@@ -1,8 +1,9 @@
 //! Unix sockets as files: who may connect, what was left over, and their end.
 
-use std::fs;
+use std::fs::{self, Metadata, Permissions};
 use std::io;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, chown};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt, chown};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,8 +18,11 @@ use super::inherited;
 /// Whether another process listens on the same sockets, whose files stay then.
 static IS_SHARED: AtomicBool = AtomicBool::new(false);
 
+/// The device and the number of a file.
+type Inode = (u64, u64);
+
 /// Whom a socket belongs to, and who may connect.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Access {
     /// Number of the user; `None` is the one that the process runs as.
     pub owner: Option<u32>,
@@ -44,8 +48,8 @@ impl Access {
 #[derive(Debug)]
 pub struct SocketFile {
     path: PathBuf,
-    /// The device and number of its inode, for somebody may have put another there.
-    inode: (u64, u64),
+    /// For somebody may have put another there.
+    inode: Inode,
     is_removed: AtomicBool,
     /// Whoever started this process made it, and cares for it.
     is_foreign: bool,
@@ -55,6 +59,7 @@ pub struct SocketFile {
 #[derive(Debug)]
 pub struct Granted {
     path: PathBuf,
+    inode: Inode,
     before: Option<Access>,
 }
 
@@ -107,7 +112,7 @@ impl SocketFile {
             group: Some(metadata.gid()),
             permission: Some(metadata.mode() & 0o777),
         };
-        let granted = Granted { path: self.path.clone(), before: Some(before) };
+        let granted = Granted { path: self.path.clone(), inode: self.inode, before: Some(before) };
         let usual = || {
             let mask = umask(Mode::from_bits_truncate(0o077));
             umask(mask);
@@ -115,6 +120,7 @@ impl SocketFile {
         };
         apply(
             &self.path,
+            self.inode,
             Access {
                 owner: access.owner.or(Some(Uid::effective().as_raw())),
                 group: access.group.or(Some(Gid::effective().as_raw())),
@@ -134,7 +140,7 @@ impl Granted {
 
 impl Drop for Granted {
     fn drop(&mut self) {
-        if let Some(Err(error)) = self.before.map(|before| apply(&self.path, before)) {
+        if let Some(Err(error)) = self.before.map(|before| apply(&self.path, self.inode, before)) {
             tracing::error!("`{}` does not belong to whom it did: {error}", self.path.display());
         }
     }
@@ -153,7 +159,7 @@ impl Drop for SocketFile {
 pub fn bind_file(path: &Path, access: Access) -> io::Result<Bound> {
     if let Some((given, is_foreign)) = inherited::file(path) {
         let file = SocketFile::found(path, is_foreign)?;
-        apply(path, access.that_lacks(path)?)?;
+        apply(path, file.inode, access.that_lacks(path)?)?;
         return Ok(Bound::new(Kind::Unix(given, file)));
     }
     clear(path)?;
@@ -166,20 +172,48 @@ pub fn bind_file(path: &Path, access: Access) -> io::Result<Bound> {
     socket.bind(&SockAddr::unix(path)?)?;
     let file = SocketFile::found(path, false)?;
     socket.listen(BACKLOG)?;
-    apply(path, access)?;
+    apply(path, file.inode, access)?;
     socket.set_nonblocking(true)?;
     Ok(Bound::new(Kind::Unix(socket.into(), file)))
 }
 
+fn apply(path: &Path, inode: Inode, access: Access) -> io::Result<()> {
+    if access == Access::default() { Ok(()) } else { give(path, inode, access) }
+}
+
 /// The owner first: who is no longer the owner can't say who may connect, but root, who alone can give files away.
-fn apply(path: &Path, access: Access) -> io::Result<()> {
+///
+/// Who may write to the folder may put a link or another file in the place of the socket at any moment, and must not come by
+/// that file so: what is opened is the very file, as which a socket can be without a connection, and it goes by its number.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn give(path: &Path, inode: Inode, access: Access) -> io::Result<()> {
+    let file = fs::File::options().read(true).custom_flags(libc::O_PATH | libc::O_NOFOLLOW).open(path)?;
+    check(&file.metadata()?, inode)?;
+    // The system calls that take such a file itself are newer than systems that are in use.
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
     if access.owner.is_some() || access.group.is_some() {
-        chown(path, access.owner, access.group)?;
+        chown(&path, access.owner, access.group)?;
     }
-    match access.permission {
-        Some(permission) => fs::set_permissions(path, fs::Permissions::from_mode(permission)),
-        None => Ok(()),
+    access.permission.map_or(Ok(()), |it| fs::set_permissions(&path, Permissions::from_mode(it)))
+}
+
+/// The owner first, as above; here a link is not followed.
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn give(path: &Path, inode: Inode, access: Access) -> io::Result<()> {
+    use nix::fcntl::AT_FDCWD;
+    use nix::sys::stat::{FchmodatFlags, fchmodat};
+    check(&fs::symlink_metadata(path)?, inode)?;
+    if access.owner.is_some() || access.group.is_some() {
+        std::os::unix::fs::lchown(path, access.owner, access.group)?;
     }
+    let Some(permission) = access.permission else { return Ok(()) };
+    let permission = Mode::from_bits_truncate(libc::mode_t::try_from(permission).unwrap_or(0o600));
+    Ok(fchmodat(AT_FDCWD, path, permission, FchmodatFlags::NoFollowSymlink)?)
+}
+
+fn check(metadata: &Metadata, inode: Inode) -> io::Result<()> {
+    let is_it = metadata.file_type().is_socket() && (metadata.dev(), metadata.ino()) == inode;
+    if is_it { Ok(()) } else { Err(io::Error::other("another file has come in the place of the socket")) }
 }
 
 /// Says from now on whether another process listens on the same sockets.
@@ -188,7 +222,7 @@ pub(super) fn share(is_shared: bool) {
 }
 
 /// Whether another process listens on the same sockets.
-pub(super) fn is_shared() -> bool {
+fn is_shared() -> bool {
     IS_SHARED.load(Ordering::Relaxed)
 }
 
@@ -199,7 +233,7 @@ pub(super) fn is_same_file(one: &Path, other: &Path) -> bool {
 }
 
 /// Removes what a process left behind that did not end by itself.
-pub(super) fn clear(path: &Path) -> io::Result<()> {
+fn clear(path: &Path) -> io::Result<()> {
     let Ok(metadata) = fs::symlink_metadata(path) else { return Ok(()) };
     if !metadata.file_type().is_socket() {
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, "there is a file that is no socket"));
@@ -212,6 +246,7 @@ pub(super) fn clear(path: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::symlink;
     use std::os::unix::net::UnixListener;
 
     use super::*;
@@ -273,5 +308,39 @@ mod tests {
         let other = folder.path().join("b.sock");
         let _usual = bind_file(&other, Access::default()).unwrap();
         assert_eq!(mode(&path), mode(&other));
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_a_socket_is_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, precious) = (folder.path().join("a.sock"), folder.path().join("precious"));
+        fs::write(&precious, "").unwrap();
+        fs::set_permissions(&precious, Permissions::from_mode(0o600)).unwrap();
+        let open = Access { permission: Some(0o666), ..Access::default() };
+        let bound = bind_file(&path, open).unwrap();
+        fs::remove_file(&path).unwrap();
+        symlink(&precious, &path).unwrap();
+        assert!(bound.file().unwrap().grant(open).is_err());
+        assert_eq!(mode(&precious), 0o600);
+        drop(bound);
+        fs::remove_file(&path).unwrap();
+        // Somebody swaps it between the steps.
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    if fs::symlink_metadata(&path).is_ok_and(|it| it.file_type().is_socket()) {
+                        let _ = fs::remove_file(&path);
+                        let _ = symlink(&precious, &path);
+                    }
+                }
+            });
+            for _ in 0..1000 {
+                drop(bind_file(&path, open));
+                let _ = fs::remove_file(&path);
+            }
+            is_over.store(true, Ordering::Relaxed);
+        });
+        assert_eq!(mode(&precious), 0o600);
     }
 }

@@ -3,17 +3,14 @@
 #![allow(unsafe_code)]
 
 use std::env;
-use std::ffi::OsString;
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
-use std::os::unix::ffi::OsStringExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::parent_id;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use base16ct::lower;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::unistd::dup2_stderr;
 use socket2::{Socket, Type};
@@ -54,8 +51,6 @@ impl Role {
 struct Given {
     socket: Socket,
     role: Role,
-    /// Where its file is, if the system has another name for it.
-    path: Option<PathBuf>,
     /// Somebody else cares for the file of the socket.
     is_file_foreign: bool,
 }
@@ -102,7 +97,7 @@ pub fn adopt() -> io::Result<Option<Predecessor>> {
             .filter(|it| (0..1024).contains(it))
             .ok_or_else(|| named(SYSTEMD[1]))?;
         for number in FIRST..FIRST + count {
-            let given = Given { socket: socket(number)?, role: Role::Named, path: None, is_file_foreign: true };
+            let given = Given { socket: socket(number)?, role: Role::Named, is_file_foreign: true };
             lock().push(given);
         }
     }
@@ -119,11 +114,7 @@ pub fn adopt() -> io::Result<Option<Predecessor>> {
         let (number, letters) = word.split_at(word.find(|it: char| !it.is_ascii_digit()).unwrap_or(word.len()));
         let role = Role::ALL.iter().find(|(letter, _)| letters.starts_with(*letter)).map(|it| it.1);
         let (Ok(number), Some(role)) = (number.parse(), role) else { return Err(named(OWN)) };
-        let path =
-            (role == Role::Private).then(|| lower::decode_vec(&letters[1..]).map(OsString::from_vec)).transpose();
-        let path = path.map_err(|_| named(OWN))?.map(PathBuf::from);
-        let is_file_foreign = role != Role::Private && letters.ends_with('f');
-        let given = Given { socket: socket(number)?, role, path, is_file_foreign };
+        let given = Given { socket: socket(number)?, role, is_file_foreign: letters.ends_with('f') };
         lock().push(given);
     }
     Ok(Some(Predecessor { answer: answer.into(), stderr }))
@@ -198,9 +189,6 @@ impl std::fmt::Display for Place {
 
 impl Given {
     fn place(&self) -> Option<Place> {
-        if let Some(path) = &self.path {
-            return Some(Place::Unix(path.clone()));
-        }
         let address = self.socket.local_addr().ok()?;
         address.as_socket().map(Place::Tcp).or_else(|| address.as_pathname().map(|it| Place::Unix(it.to_owned())))
     }
@@ -248,7 +236,7 @@ mod tests {
 
     /// As if it had been given.
     fn give(socket: impl Into<Socket>, role: Role) {
-        lock().push(Given { socket: socket.into(), role, path: None, is_file_foreign: false });
+        lock().push(Given { socket: socket.into(), role, is_file_foreign: false });
     }
 
     #[test]

@@ -277,15 +277,15 @@ Where something is wrong the error log says it in the form of `rhaid -t`, and th
   requests in flight have 30 s.
 - Each step from the root to a file is watched: folders that are replaced, deleted and made again, or come later, links that are swapped,
   modules that an import looked for, files that a pattern of `!file` comes to find, and whatever a refused configuration names that is
-  not there. A relative path begins at the folder that was the current one at the start. Only of folders in which everybody makes files, such as `/tmp`, it goes unnoticed that one
-  directly below is replaced.
+  not there. A relative path begins at the folder that was the current one at the start. Only of folders in which everybody makes
+  files, such as `/tmp`, it goes unnoticed that one directly below is replaced.
 - A file that somebody still has open and writes to is waited for until it is closed, or nothing was written for two seconds; one that
   was emptied, for three.
 - `rhaid reload` lets the running server reload, waits, and ends with 0, or with 78 and the mistakes in the form of `rhaid -t`, so that a
   deploy script knows. What is read was read after it asked, also where another reload was under way. `rhaid status` says which
   generation is served, since when and by what, and what was refused last, and ends with 0 also then; `--json` for programs. Both
   end with 71 where no server of the configuration runs or it does not answer in time (`rhaid reload --timeout 60`).
-- They speak to the server over a socket that its user alone may open: beside the pid file (`rhaid.pid`: `rhaid.sock`), and in
+- They speak to the server over a socket that its user alone may open: beside the pid file that it began with (`rhaid.pid`: `rhaid.sock`), and in
   `rhaid-UID/` of the folder for temporary files, by the path of the configuration, so that it is found where no pid file is named. Root
   finds another user's by the first. Where several servers have one configuration the first is asked, until it ends.
 - `status: ON` serves the same at a path.

@@ -45,8 +45,10 @@ impl Fingerprint {
     pub fn take(sources: &Sources, known: &Fingerprint) -> Fingerprint {
         let mut paths = sources.files.clone();
         for folder in &sources.folders {
-            let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|it| it.path());
-            paths.extend(entries.filter(|it| it.file_name().is_some_and(is_source)));
+            let names = fs::read_dir(folder).into_iter().flatten().flatten().map(|it| it.file_name());
+            let names = names.filter(|it| is_source(it));
+            // As it is named elsewhere: a file with two names would be read twice.
+            paths.extend(names.map(|it| if folder == Path::new(".") { it.into() } else { folder.join(it) }));
         }
         // One that can't be looked into is said to be so when it is read.
         paths.extend(sources.patterns.iter().flat_map(|it| it.files().unwrap_or_default()));

@@ -106,6 +106,32 @@ fn without_a_pid_file_the_server_is_found_by_its_configuration() {
 }
 
 #[test]
+fn a_server_is_found_whose_configuration_is_gone() {
+    let served = served(&CONF.replace("pid-file: var/rhaid.pid\n", ""));
+    let folder = served.folder.path();
+    fs::remove_file(folder.join("free.yaml")).unwrap();
+    assert_eq!(status(folder)["pid"], served.process.id());
+    let (code, _, mistakes) = outcome(folder, &["reload"]);
+    assert!(code == 78 && mistakes.contains("free.yaml"), "{code} {mistakes}");
+}
+
+#[test]
+fn a_folder_that_others_may_write_to_is_said_to_be_one() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("free.yaml"), CONF.replace("pid-file: var/rhaid.pid\n", "")).unwrap();
+    let own = folder.path().join(format!("rhaid-{}", fs::metadata(folder.path()).unwrap().uid()));
+    fs::create_dir(&own).unwrap();
+    fs::set_permissions(&own, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rhaid"));
+    command.args(["status", "--conf", "free.yaml"]).current_dir(folder.path()).env("TMPDIR", folder.path());
+    let output = command.output().unwrap();
+    let message = String::from_utf8(output.stderr).unwrap();
+    let expected =
+        format!("no server of `free.yaml` is running: `{}` is not a folder of this user alone\n", own.display());
+    assert!(output.status.code() == Some(71) && message.contains(&expected), "{message}");
+}
+
+#[test]
 fn who_asks_nonsense_or_nothing_disturbs_nobody() {
     let served = served(CONF);
     let folder = served.folder.path();
@@ -148,7 +174,7 @@ impl Drop for Second {
 
 #[test]
 fn a_second_server_of_a_configuration_is_asked_when_the_first_has_ended() {
-    let first = served(&CONF.replace("pid-file: var/rhaid.pid\n", ""));
+    let first = served(CONF);
     let folder = first.folder.path().to_owned();
     let log = folder.join("second.log");
     let mut command = Command::new(env!("CARGO_BIN_EXE_rhaid"));
@@ -159,6 +185,8 @@ fn a_second_server_of_a_configuration_is_asked_when_the_first_has_ended() {
     let said = "ask another server of this configuration at `";
     wait("the second does not say it", || fs::read_to_string(&log).unwrap().contains(said));
     assert_eq!(status(&folder)["pid"], first.process.id());
+    // Of all the places at once.
+    assert_eq!(fs::read_to_string(&log).unwrap().matches("WARN").count(), 1);
     first.signal("TERM");
     wait("the second is not asked", || status(&folder)["pid"] == second.0.id());
 }

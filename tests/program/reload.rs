@@ -45,6 +45,14 @@ fn save(served: &Served, file: &str, text: &str) {
     fs::rename(&aside, &path).unwrap();
 }
 
+#[test]
+fn a_file_is_named_as_the_command_line_names_it() {
+    let served = served(CONF);
+    save(&served, "free.yaml", &CONF.replace("listen: 80", "listen: 127.0.0.1:0\nlimit-request-body: 1 MB"));
+    let line = served.printed("generation 2 is served");
+    assert!(line.contains("reloaded, since `free.yaml` has changed"), "{line}");
+}
+
 /// Asks again and again over one connection, and gives each answer's numbers to `each`, with what `floor` was before
 /// the request was sent.
 fn ask<F>(served: &Served, end: &AtomicBool, floor: impl Fn() -> F, mut each: impl FnMut(F, usize, usize)) {
@@ -249,4 +257,28 @@ fn what_needs_a_restart_is_said_and_the_rest_is_taken_up() {
     let line = served.printed("needs a restart");
     assert!(line.contains("`user`"), "{line}");
     served.printed("generation 2 is served");
+    // As it was at the start: nothing is left to be done.
+    fs::write(served.folder.path().join("free.yaml"), CONF.replace("listen: 80", "listen: 127.0.0.1:0")).unwrap();
+    let line = served.printed("");
+    assert!(line.contains("generation 3 is served"), "{line}");
+}
+
+#[test]
+fn what_is_refused_again_and_again_takes_no_memory() {
+    let served = served(&CONF.replace("watch: ON", "watch: OFF"));
+    let memory = || {
+        let status = fs::read_to_string(format!("/proc/{}/status", served.process.id())).unwrap_or_default();
+        let line = status.lines().find_map(|it| it.strip_prefix("VmRSS:")).map(str::to_owned);
+        line.and_then(|it| it.trim().trim_end_matches(" kB").parse::<u64>().ok())
+    };
+    save(&served, "free.yaml", &CONF.replace("listen: 80", "lisen: 80"));
+    let refuse = |times: usize| {
+        for _ in 0..times {
+            served.signal("HUP");
+            served.printed("not reloaded, though");
+        }
+        memory()
+    };
+    let (Some(before), Some(after)) = (refuse(10), refuse(40)) else { return };
+    assert!(after < before + 6000, "from {before} kB to {after} kB");
 }

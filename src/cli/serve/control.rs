@@ -58,12 +58,22 @@ impl Control {
         let owner = config.process.user.as_ref().map(|it| it.user);
         let place = |path: PathBuf| match Private::bind(&path, owner) {
             Ok(socket) => Some(Place { path, socket: Some(socket) }),
+            Err(error) if is_in_use(&error) => Some(Place { path, socket: None }),
             Err(error) => {
                 warn(Some(&path), &error);
-                is_in_use(&error).then_some(Place { path, socket: None })
+                None
             }
         };
-        Control(paths.into_iter().filter_map(place).collect())
+        let places: Vec<Place> = paths.into_iter().filter_map(place).collect();
+        let taken = places.iter().filter(|it| it.socket.is_none());
+        let taken: Vec<String> = taken.map(|it| format!("`{}`", it.path.display())).collect();
+        if !taken.is_empty() {
+            let taken = taken.join(" and ");
+            tracing::warn!(
+                "`rhaid status` and `rhaid reload` ask another server of this configuration at {taken} until it ends"
+            );
+        }
+        Control(places)
     }
 
     /// The sockets once more, for a process that replaces this one.
@@ -106,13 +116,7 @@ fn is_in_use(error: &io::Error) -> bool {
 
 fn warn(place: Option<&Path>, error: &io::Error) {
     let place = place.map(|it| format!(" at `{}`", it.display())).unwrap_or_default();
-    if is_in_use(error) {
-        tracing::warn!(
-            "`rhaid status` and `rhaid reload` ask another server of this configuration{place} until it ends"
-        );
-    } else {
-        tracing::warn!("`rhaid status` and `rhaid reload` can't ask this server{place}: {error}");
-    }
+    tracing::warn!("`rhaid status` and `rhaid reload` can't ask this server{place}: {error}");
 }
 
 /// Answers at one place, from the moment when no other server does.

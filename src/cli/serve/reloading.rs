@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use super::files::Files;
 use super::pid_file::SharedPidFile;
-use crate::config::Config;
+use crate::config::{Config, Process};
 use crate::db;
 use crate::error_log;
 use crate::server::Renewal;
@@ -36,6 +36,8 @@ struct Reloader {
     files: Files,
     renewal: Renewal,
     config: Arc<Config>,
+    /// What the process began with.
+    began: Process,
     asked: UnboundedReceiver<Ask>,
     pid_file: SharedPidFile,
 }
@@ -44,7 +46,8 @@ impl Reloading {
     /// Follows the files of `config`, which is served already.
     pub(super) fn start(config: Arc<Config>, files: Files, renewal: Renewal, pid_file: SharedPidFile) -> Reloading {
         let (ask, asked) = unbounded_channel();
-        let reloader = Reloader { files, renewal, config, asked, pid_file };
+        let began = config.process.clone();
+        let reloader = Reloader { files, renewal, config, began, asked, pid_file };
         let started = thread::Builder::new().name("reload".to_owned()).spawn(|| reloader.run());
         if let Err(error) = started {
             tracing::error!("changes of files are not taken up: {error}");
@@ -140,7 +143,10 @@ impl Reloader {
     }
 
     fn say_what_stays(&self, new: &Config) {
-        let fixed = self.config.process.fixed(&new.process);
+        let mut fixed = self.began.fixed(&new.process);
+        // Said once, not at each reload.
+        let changed = self.config.process.fixed(&new.process);
+        fixed.retain(|it| changed.contains(it));
         if !fixed.is_empty() {
             tracing::warn!("`{}`: a change of this needs a restart; all else was taken up", fixed.join("`, `"));
         }
