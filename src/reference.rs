@@ -3,6 +3,7 @@
 mod databases;
 mod definitions;
 mod prose;
+mod running;
 mod types;
 
 use std::fmt::Write;
@@ -21,6 +22,7 @@ use prose::{
     BESIDE, BODY, DIRECTIVES, ENV, FAULTS, FIELDS, FROZEN, FUNCTIONS, HEAD, LOGS, MODULES, REPLIES, ROUTER, ROWS,
     SCRIPT, TESTS,
 };
+use running::RUNNING;
 
 /// The whole text.
 pub fn text() -> String {
@@ -47,6 +49,7 @@ pub fn text() -> String {
     }
     out.push('\n');
     out.push_str(ROUTER);
+    out.push_str(RUNNING);
     out.push_str(FAULTS);
     out.push_str(MODULES);
     out.push_str(FUNCTIONS);
