@@ -210,14 +210,21 @@ fn registry() -> MutexGuard<'static, Vec<Weak<Shared>>> {
 fn opened(path: &Path) -> Option<LogFile> {
     let metadata = fs::metadata(path).ok()?;
     let target = Target::Inode(metadata.dev(), metadata.ino());
-    let open: Vec<_> = registry().iter().filter_map(Weak::upgrade).collect();
-    open.into_iter().find_map(|file| {
+    find(&registry(), target, None)
+}
+
+/// A handle of the file that is open as `target`, or was by this path and will be again.
+fn find(registry: &[Weak<Shared>], target: Target, path: Option<&Path>) -> Option<LogFile> {
+    registry.iter().filter_map(Weak::upgrade).find_map(|file| {
         let mut queue = file.lock();
-        if queue.target != target || queue.ended {
+        let is_moved = queue.target != target && path.is_some() && file.path.as_deref() == path;
+        if queue.ended || !(queue.target == target || is_moved) {
             return None;
         }
         queue.handles += 1;
+        queue.is_renewed |= is_moved;
         drop(queue);
+        file.sent.notify_one();
         Some(LogFile(file))
     })
 }
@@ -227,16 +234,8 @@ fn opened(path: &Path) -> Option<LogFile> {
 fn share(target: Target, path: Option<PathBuf>, form: Form, output: impl Output) -> io::Result<LogFile> {
     let mut registry = registry();
     registry.retain(|file| file.strong_count() > 0);
-    for file in registry.iter().filter_map(Weak::upgrade) {
-        let mut queue = file.lock();
-        let is_moved = queue.target != target && path.is_some() && file.path == path;
-        if (queue.target == target || is_moved) && !queue.ended {
-            queue.handles += 1;
-            queue.is_renewed |= is_moved;
-            drop(queue);
-            file.sent.notify_one();
-            return Ok(LogFile(file));
-        }
+    if let Some(file) = find(&registry, target, path.as_deref()) {
+        return Ok(file);
     }
     let file = start(target, path, form, output)?;
     registry.push(Arc::downgrade(&file.0));

@@ -28,9 +28,7 @@ impl Pattern {
 
     /// The folders that so many steps of it lead to.
     pub fn folders(&self, way: &Path) -> Vec<PathBuf> {
-        let mut pattern = PathBuf::from(glob::Pattern::escape(&self.folder.to_string_lossy()));
-        pattern.push(way);
-        let found = glob::glob(&pattern.to_string_lossy()).into_iter().flatten().flatten();
+        let found = glob::glob(&self.in_its_folder(way)).into_iter().flatten().flatten();
         found.filter(|it| it.is_dir()).collect()
     }
 
@@ -39,12 +37,9 @@ impl Pattern {
     /// # Errors
     /// As the end of a sentence, if it is no good pattern or a folder can't be read.
     pub fn files(&self) -> Result<Vec<PathBuf>, String> {
-        // The folder's own name is none of the operator's pattern.
-        let mut pattern = PathBuf::from(glob::Pattern::escape(&self.folder.to_string_lossy()));
-        pattern.push(&self.written);
         let options =
             MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: true };
-        let found = glob::glob_with(&pattern.to_string_lossy(), options);
+        let found = glob::glob_with(&self.in_its_folder(Path::new(&self.written)), options);
         let found = found.map_err(|error| format!("is no pattern of files: {}", error.msg))?;
         let mut files = Vec::new();
         for file in found {
@@ -56,6 +51,12 @@ impl Pattern {
         }
         files.sort();
         Ok(files)
+    }
+
+    /// A pattern as it is from here. The folder's own name is none of the operator's pattern.
+    fn in_its_folder(&self, pattern: &Path) -> String {
+        let folder = PathBuf::from(glob::Pattern::escape(&self.folder.to_string_lossy()));
+        folder.join(pattern).to_string_lossy().into_owned()
     }
 }
 
