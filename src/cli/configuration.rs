@@ -1,12 +1,9 @@
 //! Which configuration is meant, and what is wrong with it.
 
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Sender, channel};
-use std::sync::{Mutex, PoisonError};
-use std::thread;
 
 use crate::binding;
-use crate::config::{self, Config, Overrides};
+use crate::config::{self, Config, Mistaken, Overrides};
 use crate::generation::{Generation, Purpose};
 use crate::reload::Sources;
 use crate::script::Engines;
@@ -16,20 +13,13 @@ use crate::server::Refusal;
 /// rhaid's own, and in one that holds nothing else.
 pub(super) const USUAL: [&str; 2] = ["conf/host.yaml", "host.yaml"];
 
-/// A configuration that is to be looked at, and who waits for what is wrong with it.
-type Check = (Box<Config>, Sender<Vec<String>>);
-
 /// Reads the configuration that was named, or the one that is found.
 ///
 /// # Errors
 /// With all mistakes of the file and its scripts; or if there is none.
 pub(super) fn read(named: Option<&Path>, overrides: &Overrides) -> Result<Config, Refusal> {
     let path = locate(named)?;
-    config::read(&path, overrides).map_err(|mistaken| {
-        let mut problems = vec![mistaken.problems.to_string()];
-        problems.extend(mistaken.rest.iter().flat_map(|it| script_problems(it)));
-        Refusal::Configuration(problems.join("\n"))
-    })
+    config::read(&path, overrides).map_err(|mistaken| Refusal::Configuration(all_problems(&mistaken)))
 }
 
 /// Reads once more, while the server runs.
@@ -40,12 +30,7 @@ pub(super) fn reread(named: Option<&Path>, overrides: &Overrides) -> Result<Conf
     let path = locate(named).map_err(|refusal| match refusal {
         Refusal::Configuration(message) | Refusal::System(message) => (message, Sources::default()),
     })?;
-    config::read(&path, overrides).map_err(|mistaken| {
-        let sources = Sources::of_mistaken(&mistaken);
-        let mut problems = vec![mistaken.problems.to_string()];
-        problems.extend(mistaken.rest.into_iter().flat_map(script_problems_aside));
-        (problems.join("\n"), sources)
-    })
+    config::read(&path, overrides).map_err(|mistaken| (all_problems(&mistaken), Sources::of_mistaken(&mistaken)))
 }
 
 /// The configuration that was named, or the one that is found.
@@ -70,42 +55,25 @@ fn find() -> Result<PathBuf, Refusal> {
     })
 }
 
-/// The mistakes that only show when the scripts are compiled and started.
-pub(super) fn script_problems(config: &Config) -> Vec<String> {
-    problems_with(config, &Engines::new([binding::register as _]))
+/// Everything that is wrong, in the scripts of what is left as well.
+fn all_problems(mistaken: &Mistaken) -> String {
+    let mut problems = vec![mistaken.problems.to_string()];
+    problems.extend(mistaken.rest.iter().flat_map(|it| script_problems(it)));
+    problems.join("\n")
 }
 
-fn problems_with(config: &Config, engines: &Engines) -> Vec<String> {
-    let built = tokio::runtime::LocalRuntime::new()
-        .map(|runtime| runtime.block_on(Generation::build(config, engines, Purpose::Test, None)));
+/// The mistakes that only show when the scripts are compiled and started. Not to be called in a runtime: no thread can
+/// be in two.
+pub(super) fn script_problems(config: &Config) -> Vec<String> {
+    thread_local! {
+        // Engines live as long as the process: a server must not make others for each reload.
+        static ENGINES: Engines = Engines::new([binding::register as _]);
+    }
+    let built = tokio::runtime::LocalRuntime::new().map(|runtime| {
+        ENGINES.with(|engines| runtime.block_on(Generation::build(config, engines, Purpose::Test, None)))
+    });
     match built {
         Ok(built) => built.err().unwrap_or_default(),
         Err(error) => vec![error.to_string()],
     }
-}
-
-/// The same while the server runs, on a thread of its own: none can be in two runtimes. There is one for all reloads,
-/// since engines live as long as the process.
-fn script_problems_aside(config: Box<Config>) -> Vec<String> {
-    static ASIDE: Mutex<Option<Sender<Check>>> = Mutex::new(None);
-    let mut aside = ASIDE.lock().unwrap_or_else(PoisonError::into_inner);
-    let checks = aside.get_or_insert_with(|| {
-        let (checks, asked) = channel::<Check>();
-        // Where there is no thread to be had nobody receives, which is said below.
-        let _ = thread::Builder::new().name("check".to_owned()).spawn(move || {
-            let engines = Engines::new([binding::register as _]);
-            for (config, answer) in asked {
-                let _ = answer.send(problems_with(&config, &engines));
-            }
-        });
-        checks
-    });
-    let (answer, answered) = channel();
-    // What could not be sent is dropped here, and with it the other end.
-    drop(checks.send((config, answer)));
-    answered.recv().unwrap_or_else(|_| {
-        // Another one next time.
-        *aside = None;
-        vec!["the scripts can't be started: the thread panicked".to_owned()]
-    })
 }

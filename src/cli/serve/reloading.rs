@@ -70,28 +70,19 @@ impl Reloading {
 }
 
 impl Reloader {
-    fn run(mut self) {
-        match LocalRuntime::new() {
-            Ok(runtime) => runtime.block_on(self.follow()),
-            Err(error) => tracing::error!("changes of files are not taken up: {error}"),
-        }
-    }
-
     /// Takes up what changes, and what it is asked for, until nobody can ask any more.
-    async fn follow(&mut self) {
-        loop {
-            let (why, mut waiting) = tokio::select! {
-                asked = self.asked.recv() => match asked {
-                    Some(ask) => (ask.why, Vec::from_iter(ask.answer)),
-                    None => return,
-                },
-                path = self.files.changed() => (format!("`{path}` has changed"), Vec::new()),
-            };
+    fn run(mut self) {
+        let runtime = match LocalRuntime::new() {
+            Ok(runtime) => runtime,
+            Err(error) => return tracing::error!("changes of files are not taken up: {error}"),
+        };
+        while let Some(Ask { why, answer }) = runtime.block_on(self.next()) {
+            let mut waiting = Vec::from_iter(answer);
             // What is read from now on is what they want as well.
             while let Ok(ask) = self.asked.try_recv() {
                 waiting.extend(ask.answer);
             }
-            let outcome = self.reload(&why).await;
+            let outcome = self.reload(&runtime, &why);
             for answer in waiting {
                 // Who went away meanwhile finds it in the log.
                 let _ = answer.send(outcome.clone());
@@ -99,12 +90,21 @@ impl Reloader {
         }
     }
 
-    /// Reads everything anew and serves it, or says why not and goes on as before.
-    async fn reload(&mut self, why: &str) -> Outcome {
+    /// Waits for somebody who asks, or for a file that changes.
+    async fn next(&mut self) -> Option<Ask> {
+        tokio::select! {
+            asked = self.asked.recv() => asked,
+            path = self.files.changed() => Some(Ask { why: format!("`{path}` has changed"), answer: None }),
+        }
+    }
+
+    /// Reads everything anew and serves it, or says why not and goes on as before. Reading starts scripts, in a runtime
+    /// of its own.
+    fn reload(&mut self, runtime: &LocalRuntime, why: &str) -> Outcome {
         let begun = Instant::now();
         let read = self.files.read().map(Arc::new);
         let outcome = match &read {
-            Ok(config) => self.renew(config).await,
+            Ok(config) => runtime.block_on(self.renew(config)),
             Err(problems) => Err(problems.clone()),
         };
         match &outcome {
